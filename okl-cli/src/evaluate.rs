@@ -91,7 +91,7 @@ fn figures(summary: &Summary) -> Vec<(String, String)> {
             let several = summary.outputs.len() > 1;
             let of =
                 |name: &str| if several { format!("R² {}", name.chars().take(16).collect::<String>()) } else { "R²".into() };
-            let mut cells = vec![("error".into(), shown(summary.error, figure))];
+            let mut cells = vec![(summary.measure.name().into(), shown(summary.error, figure))];
             cells.extend(summary.outputs.iter().take(LISTED).map(|output| (of(&output.name), shown(output.r2, figure))));
             let coverage = summary.outputs.iter().find_map(|output| output.coverage);
             cells.extend(coverage.map(|coverage| ("coverage".into(), percent(coverage.seen))));

@@ -30,6 +30,10 @@ pub fn freeze(args: &Freeze) -> anyhow::Result<()> {
     }
     let weight = bank.members()[0].1;
     store::write(&args.output, &plain.to_bytes())?;
-    note(wrapped(&format!("{}: {}", args.output.display(), inspect::settled(&plain, weight)), "  "));
+    let said = match bank.members().len() {
+        ..2 => format!("a copy. {} is a plain model already, with one setting and nothing to freeze", args.model.display()),
+        _ => inspect::settled(&plain, weight),
+    };
+    note(wrapped(&format!("{}: {said}", args.output.display()), "  "));
     Ok(())
 }

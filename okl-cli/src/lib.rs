@@ -11,6 +11,7 @@ pub mod clash;
 pub mod command;
 pub mod demo;
 pub mod device;
+pub mod earlier_target;
 pub mod evaluate;
 #[cfg(feature = "serve")]
 pub mod explain;

@@ -12,7 +12,7 @@ use okl::config::Threshold;
 use serde::Serialize;
 
 use crate::input::{Chunk, Row, gather};
-use crate::metrics::{Summary, Task, count, figure, percent};
+use crate::metrics::{Measure, Summary, Task, count, figure, percent};
 use crate::random::Random;
 use crate::scoring::Scoring;
 
@@ -23,8 +23,10 @@ pub const MOST_BYTES: usize = 32 << 20;
 /// Bytes of a row beside its features.
 const ROW_BYTES: usize = size_of::<Row>() + 64;
 const SEED: u64 = 1985;
-/// The smallest number of rows for a comparison of figures.
+/// The smallest number of rows for a comparison of settings and models.
 pub const FEWEST: u64 = 100;
+/// The smallest number of rows for saying that the final model is much worse on them.
+pub const FEWEST_FOR_WORSE: u64 = 10;
 
 /// A uniform random sample of a stream's rows in bounded memory.
 #[derive(Clone, Debug)]
@@ -163,23 +165,25 @@ impl Halves {
     }
 
     /// What was measured.
-    fn words(&self, task: Task) -> String {
-        let show = shown(task);
+    fn words(&self, measure: Measure) -> String {
+        let (show, name) = (|value| measure.show(value), measure.name());
         let (later, earlier) = (show(self.later), show(self.earlier));
-        match (task, self.later_is_better) {
-            (Task::Novelty, true) => {
+        match (measure, self.later_is_better) {
+            (Measure::ShareOfAlerts, true) => {
                 format!("The later half of these rows has fewer alerts ({later}) than the earlier half ({earlier}).")
             }
-            (Task::Novelty, false) => format!("The later half of these rows has {later} of alerts, the earlier half {earlier}."),
+            (Measure::ShareOfAlerts, false) => {
+                format!("The later half of these rows has {later} of alerts, the earlier half {earlier}.")
+            }
             (_, true) => {
-                format!("It predicts the later half of these rows better (error {later}) than the earlier half ({earlier}).")
+                format!("It predicts the later half of these rows better ({name} {later}) than the earlier half ({earlier}).")
             }
             (_, false) if self.later >= self.earlier => {
-                format!("It predicts the later half of these rows no better (error {later}) than the earlier half ({earlier}).")
+                format!("It predicts the later half of these rows no better ({name} {later}) than the earlier half ({earlier}).")
             }
             (_, false) => {
                 format!(
-                    "It predicts the later half of these rows not clearly better (error {later}) than the earlier half ({earlier})."
+                    "It predicts the later half of these rows not clearly better ({name} {later}) than the earlier half ({earlier})."
                 )
             }
         }
@@ -198,8 +202,11 @@ pub struct Past {
     /// Whether the model had learned other rows before this run: the progressive error is that of the rows of this run.
     #[serde(skip)]
     pub resumed: bool,
-    /// Share of mistakes, mean absolute error, or share of alerts.
+    /// Share of mistakes, mean absolute error, mean pinball loss (quantile loss), or share of alerts: `summary` says which.
     pub error: Option<f64>,
+    /// With the quantile loss: the share of targets at or below the scores, over all outputs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<f64>,
     /// The standard error of `error`, from the size of the sample.
     pub standard_error: Option<f64>,
     /// The value that the error is compared with: the progressive error, or for novelty the alert rate asked for.
@@ -247,7 +254,11 @@ impl Past {
         let much_worse = match (error, standard_error, expected) {
             (Some(error), Some(spread), Some(expected)) => {
                 let low = task == Task::Novelty && much_smaller(error, reservoir.len() as f64, expected);
-                reservoir.len() as u64 >= FEWEST && (low || much_larger(error, spread, expected))
+                // All of a few rows can be wrong: then the standard error of that share is 0.
+                let chance = (expected * (1.0 - expected) / reservoir.len() as f64).max(0.0).sqrt();
+                let spread = if task == Task::Classes { spread.max(chance) } else { spread };
+                let fewest = if task == Task::Novelty { FEWEST } else { FEWEST_FOR_WORSE };
+                reservoir.len() as u64 >= fewest && (low || much_larger(error, spread, expected))
             }
             _ => false,
         };
@@ -256,6 +267,7 @@ impl Past {
             drawn_from: reservoir.seen(),
             all_rows: true,
             resumed: false,
+            coverage: scoring.metrics().covered().map(|[below, all]| below / all).filter(|share| share.is_finite()),
             error,
             standard_error,
             expected,
@@ -292,22 +304,31 @@ impl Past {
 
     /// A line of the summary.
     pub fn line(&self) -> String {
-        let show = shown(self.summary.task);
-        let value = self.error.map_or("-".into(), show);
-        let what = if self.summary.task == Task::Novelty { "alert rate" } else { "error" };
-        let spread = self.spread().map_or(String::new(), |e| format!(" (± {})", show(e)));
-        format!("{:<16}{value:<12}{what} on {}{spread}", "final model", self.of_rows())
+        let measure = self.summary.measure;
+        let value = self.error.map_or("-".into(), |error| measure.show(error));
+        let spread = self.spread().map_or(String::new(), |e| format!(" (± {})", measure.show(e)));
+        let line = format!("{:<16}{value:<12}{} on {}{spread}", "final model", measure.name(), self.of_rows());
+        self.coverage
+            .map_or(line.clone(), |share| format!("{line}\n{}", coverage_line(share, "of these targets at or below its scores")))
     }
 
     /// The warning if the final model is much worse than expected.
     pub fn warning(&self, order: Order) -> Option<String> {
-        let show = shown(self.summary.task);
-        let [error, expected] = [self.error, self.expected].map(|value| value.map_or("none".into(), show));
+        let measure = self.summary.measure;
+        let [error, expected] = [self.error, self.expected].map(|value| value.map_or("none".into(), |value| measure.show(value)));
         let rows = self.of_rows();
         let new = if self.resumed { "the rows of this run" } else { "rows" };
         let (found, advice) = match self.summary.task {
             Task::Classes => (
                 format!("gets {error} of past rows wrong ({rows} were tried). When {new} were new, {expected} were wrong."),
+                self.advice(order),
+            ),
+            Task::Numbers if measure == Measure::PinballLoss => (
+                format!(
+                    "has a mean pinball loss of {error} on past rows ({rows} were tried{}). When {new} were new, it was {expected}.",
+                    self.coverage
+                        .map_or(String::new(), |share| format!("; {} of the targets lie at or below its scores", percent(share)))
+                ),
                 self.advice(order),
             ),
             Task::Numbers => (
@@ -364,7 +385,7 @@ impl Past {
             true => " --save-model all saves a model of all rows, or of a sample of them.",
             false => "",
         };
-        format!("{} {}{all}", halves.words(self.summary.task), order.advice(halves.later_is_better))
+        format!("{} {}{all}", halves.words(self.summary.measure), order.advice(halves.later_is_better))
     }
 }
 
@@ -416,8 +437,9 @@ impl Order {
     }
 }
 
-fn shown(task: Task) -> fn(f64) -> String {
-    if task == Task::Numbers { figure } else { percent }
+/// A line of the summary about the coverage of a model.
+pub fn coverage_line(share: f64, of: &str) -> String {
+    format!("{:<16}{:<12}{of}", "  coverage", percent(share))
 }
 
 /// Whether an error measured on a sample is much larger than expected: by more than three standard errors, and by a quarter.

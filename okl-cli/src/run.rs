@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use okl::health::LargeTargets;
 use okl::{Batch, Label, Learner, Outcome, Targets};
 
+use crate::earlier_target::EarlierTarget;
 use crate::input::Chunk;
 use crate::inspect::loss_in_words;
 use crate::metrics::{Metrics, Observed, Summary, Target, Task, count};
@@ -48,6 +49,8 @@ pub struct Run {
     pub samples: Samples,
     /// The largest targets and the errors after them.
     pub large_targets: LargeTargets,
+    /// See [`EarlierTarget`].
+    pub earlier_target: EarlierTarget,
     /// The classes of the learner after the last block, in its order: the order of the scores.
     classes: Vec<Label>,
     index: HashMap<Label, usize>,
@@ -119,6 +122,7 @@ impl Run {
             alerts: Alerts::default(),
             samples: Samples::default(),
             large_targets: LargeTargets::default(),
+            earlier_target: EarlierTarget::default(),
             classes: Vec::new(),
             index: HashMap::new(),
             left: Left::default(),
@@ -341,7 +345,7 @@ impl Run {
         } = self;
         // The targets of a learner without names of classes are the numbers -1 and +1.
         let signs = classes_of(&self.learner).1.filter(|_| self.learner.classes().is_empty());
-        let large_targets = &mut self.large_targets;
+        let (large_targets, earlier_target) = (&mut self.large_targets, &mut self.earlier_target);
         let first_visit = training.is_none();
         let metrics = training.as_mut().map_or(metrics, |training| &mut training.metrics);
         for (row, step) in rows.zip(left.steps()) {
@@ -374,6 +378,7 @@ impl Run {
                 progress.add(error, &observed);
                 if let (Target::Numbers(y), Some(error)) = (target, error) {
                     large_targets.add(chunk.lines[row], y, error);
+                    earlier_target.add(chunk, row, y[0]);
                 }
             }
             if let Some(threshold) = step.threshold.filter(|_| task == Task::Novelty && first_visit) {

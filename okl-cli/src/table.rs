@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use crate::inspect::stored;
-use crate::metrics::{Task, count, figure};
+use crate::metrics::{Measure, Task, count, figure};
 use crate::run::Run;
 
 /// The width of a line on a terminal, less the indent of two columns.
@@ -111,7 +111,7 @@ impl Table {
         let training = run.training.is_some();
         if !self.quiet {
             if self.training.replace(training) != Some(training) {
-                note(legend(run.metrics.task(), training, stored(&run.learner).0));
+                note(legend(run.metrics.measure(), training, stored(&run.learner).0));
             }
             note(row(run));
         }
@@ -120,23 +120,26 @@ impl Table {
 }
 
 /// The header, with an explanation of its columns above it.
-fn legend(task: Task, training: bool, stored: &str) -> String {
-    let past = match task {
-        Task::Classes => "past %: error of the current model on up to 1,000 of the rows it has learned",
-        Task::Numbers => "past |r|: error of the current model on up to 1,000 of the rows it has learned",
-        Task::Novelty => "past %: alerts of the current model on up to 1,000 past rows",
+fn legend(measure: Measure, training: bool, stored: &str) -> String {
+    let past = match measure {
+        Measure::ShareOfMistakes => "past %: error of the current model on up to 1,000 of the rows it has learned",
+        Measure::PinballLoss => "past: pinball loss of the current model on up to 1,000 learned rows",
+        Measure::MeanAbsoluteError => "past |r|: error of the current model on up to 1,000 of the rows it has learned",
+        Measure::ShareOfAlerts => "past %: alerts of the current model on up to 1,000 past rows",
     };
     let again = "later passes: the rows have been learned before, so these are training errors";
-    format!("{}\n{}", if training { again } else { past }, header(task, training, stored))
+    format!("{}\n{}", if training { again } else { past }, header(measure, training, stored))
 }
 
-fn header(task: Task, training: bool, stored: &str) -> String {
-    let [error, past] = match (task, training) {
-        (Task::Classes, false) => ["error %", "past %"],
-        (Task::Classes, true) => ["train %", "past %"],
-        (Task::Numbers, false) => ["mean |r|", "past |r|"],
-        (Task::Numbers, true) => ["train |r|", "past |r|"],
-        (Task::Novelty, _) => ["alerts %", "past %"],
+fn header(measure: Measure, training: bool, stored: &str) -> String {
+    let [error, past] = match (measure, training) {
+        (Measure::ShareOfMistakes, false) => ["error %", "past %"],
+        (Measure::ShareOfMistakes, true) => ["train %", "past %"],
+        (Measure::MeanAbsoluteError, false) => ["mean |r|", "past |r|"],
+        (Measure::MeanAbsoluteError, true) => ["train |r|", "past |r|"],
+        (Measure::PinballLoss, false) => ["pinball", "past"],
+        (Measure::PinballLoss, true) => ["train", "past"],
+        (Measure::ShareOfAlerts, _) => ["alerts %", "past %"],
     };
     aligned(["avg loss", "since last", "examples", error, past, stored, "step", "rows/s"])
 }

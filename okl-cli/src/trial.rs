@@ -17,7 +17,7 @@ use okl::loss::AnyLoss;
 use okl::{Config, Learner, Workspace};
 
 use crate::input::Chunk;
-use crate::metrics::{Task, count, figure};
+use crate::metrics::{Task, count, figure, pinball};
 use crate::past_rows::FEWEST;
 use crate::run::{Run, batch, interrupted};
 use crate::scoring::quantile;
@@ -167,7 +167,7 @@ impl Trial {
     fn error(&self, row: usize, scores: &[f64]) -> f64 {
         let targets = self.chunk.targets.row(row).unwrap_or_default();
         let one = |(y, z): (&f64, &f64)| match (y - z, self.quantile) {
-            (residual, Some(q)) => (q * residual).max((q - 1.0) * residual),
+            (residual, Some(q)) => pinball(q, residual),
             (residual, None) => residual.abs(),
         };
         targets.iter().zip(scores).map(one).sum::<f64>() / targets.len().max(1) as f64

@@ -62,7 +62,7 @@ def test_clipping_is_said_on_a_short_stream(rng: np.random.Generator) -> None:
     """Quiet for 300 rows, then fifty times as far, and over after 744 rows."""
     x = np.r_[rng.uniform(0, 1, 300), rng.uniform(0, 50, 444)]
     m = okl.Learner(loss="squared", scale="standard")
-    with pytest.warns(okl.HealthWarning, match="set scale to none and give the kernel a width"):
+    with pytest.warns(okl.HealthWarning, match="compare the error with that of a model without the column"):
         m.learn(x.reshape(-1, 1), np.sin(x / 5))
     assert len(m.health()["findings"]) == 1
 

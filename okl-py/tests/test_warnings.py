@@ -35,7 +35,7 @@ def check(call, health: str, advice: str) -> None:
 
 def test_of_the_learner() -> None:
     m = okl.Learner(loss="squared")
-    check(lambda: m.learn(FRAME, Y), "health()", "set scale to none and give the kernel a width")
+    check(lambda: m.learn(FRAME, Y), "health()", "differences from row to row in its place")
     assert m.health()["clipped_columns"][0]["name"] == "wild"
     assert m.health()["findings"][0].startswith("column 'wild'")
     unnamed = okl.Learner(loss="squared")
@@ -49,7 +49,7 @@ def test_of_scikit_learns_estimators() -> None:
     from sklearn.preprocessing import FunctionTransformer
 
     model = okl.KernelRegressor()
-    check(lambda: model.partial_fit(FRAME, Y), "learner_.health()", "set scale=None and gamma to a number")
+    check(lambda: model.partial_fit(FRAME, Y), "learner_.health()", "differences from row to row in its place")
     # Through a pipeline the line is still the user's.
     piped = make_pipeline(
         FunctionTransformer(),
@@ -65,13 +65,13 @@ def test_of_rivers_estimators() -> None:
     from river.stream import iter_pandas
 
     model = okl.river.KernelRegressor(scale="standard")
-    check(lambda: model.learn_many(FRAME, Y), "learner.health()", "set a larger warmup")
+    check(lambda: model.learn_many(FRAME, Y), "learner.health()", "compare the error with that of a model without the column")
     assert model.learner.feature_names == ["calm", "wild"]
     alone = okl.river.KernelRegressor()
     check(
         lambda: evaluate.progressive_val_score(iter_pandas(FRAME, Y), alone, metrics.MAE()),
         "learner.health()",
-        "set scale='none' and gamma to a number",
+        "differences from row to row in its place",
     )
 
 

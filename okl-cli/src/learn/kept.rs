@@ -30,11 +30,11 @@ use serde::Serialize;
 
 use crate::args::{Learn, SaveModel};
 use crate::input::{Chunk, is_stream};
-use crate::metrics::{Task, WINDOW, count, figure, percent};
-use crate::past_rows::{FEWEST, Reservoir};
+use crate::metrics::{Measure, Task, WINDOW, count, pinball};
+use crate::past_rows::{FEWEST, Reservoir, coverage_line};
 use crate::random::order;
 use crate::run::{Run, interrupted};
-use crate::scoring::Scoring;
+use crate::scoring::{Scoring, quantile};
 use crate::store::Way;
 use crate::watch::Watch;
 
@@ -81,9 +81,15 @@ pub struct Kept {
     pub recent_error: Option<f64>,
     /// The error of the other model on these rows, each before it learned the row.
     pub all_error: Option<f64>,
+    /// With the quantile loss: the share of the compared targets at or below the scores of the model after the last row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recent_coverage: Option<f64>,
+    /// The same for the other model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub all_coverage: Option<f64>,
     /// The standard error of the difference of the two.
     pub difference_standard_error: Option<f64>,
-    /// The error of the trivial prediction on these rows: of their most frequent class, or of the mean of their targets.
+    /// The error of the trivial prediction on these rows: of their most frequent class, of the mean of their targets, or of their quantile.
     pub trivial_error: Option<f64>,
     /// The error of the other model on the last tenth of the random order, each row before it learned it. It explains the file if this is at most half of
     /// the trivial error.
@@ -98,8 +104,9 @@ pub struct Kept {
     pub last_rows: LastRows,
     /// Seconds that this took.
     pub seconds: f64,
-    #[serde(skip)]
-    task: Option<Task>,
+    /// What the errors are.
+    #[serde(rename = "error_is")]
+    measure: Measure,
 }
 
 /// The errors of both models on the last rows of the file.
@@ -145,7 +152,8 @@ pub fn sample(args: &Learn, task: Task, way: &Way) -> Option<Reservoir> {
 }
 
 /// Learns the sample in a random order and compares. `in_file_order`: whether the rows were not shuffled. `fill` fills cells without a value as
-/// `okl predict` does. Returns the other model with the comparison; none if there are too few rows or a signal came.
+/// `okl predict` does. Returns the other model with the comparison; none if a signal came, or if there are too few rows and no
+/// model of all rows is asked for.
 ///
 /// # Errors
 /// Those of the learner.
@@ -156,7 +164,9 @@ pub fn replay(
     threads: usize,
     fill: impl Fn(&mut Chunk),
 ) -> anyhow::Result<Option<(Run, Kept)>> {
-    let Some(sample) = run.replayed.as_ref().filter(|sample| sample.len() as u64 >= FEWEST) else { return Ok(None) };
+    // Few rows cannot decide which model is better; a model that is asked for is learned from any number of rows.
+    let fewest = if wanted == SaveModel::All { 1 } else { FEWEST };
+    let Some(sample) = run.replayed.as_ref().filter(|sample| sample.len() as u64 >= fewest) else { return Ok(None) };
     let (begun, task) = (Instant::now(), run.metrics.task());
     let mut learner = Learner::new(asked.clone())?;
     learner.set_threads(threads)?;
@@ -182,6 +192,8 @@ pub fn replay(
         compared_rows: last.len() as u64,
         recent_error,
         all_error,
+        recent_coverage: compared.recent_coverage,
+        all_coverage: compared.all_coverage,
         difference_standard_error: standard_error,
         trivial_error,
         all_error_on_last_tenth: compared.all_at_last,
@@ -190,7 +202,7 @@ pub fn replay(
         clearly_better,
         last_rows: LastRows::measure(run, &other.learner, sample, fill)?,
         seconds: begun.elapsed().as_secs_f64(),
-        task: Some(task),
+        measure: run.metrics.measure(),
     };
     Ok(Some((other, kept)))
 }
@@ -205,6 +217,8 @@ struct Compared {
     /// That of the difference.
     standard_error: Option<f64>,
     trivial: Option<f64>,
+    recent_coverage: Option<f64>,
+    all_coverage: Option<f64>,
 }
 
 impl Compared {
@@ -212,6 +226,7 @@ impl Compared {
     fn measure(run: &Run, other: &mut Run, sample: &Reservoir, rows: &[u32]) -> anyhow::Result<Self> {
         let mut final_model = Scoring::new(&run.learner, run.metrics.task());
         let (mut blocks, mut targets): (Vec<[f64; 3]>, Targets) = Default::default();
+        let covered_before = other.metrics.covered();
         for rows in rows.chunks(rows.len().div_ceil(BLOCKS).max(FEWEST_IN_BLOCK)) {
             let chunk = sample.gather(rows);
             let recent = final_model.error_of(&chunk)?;
@@ -243,9 +258,11 @@ impl Compared {
             standard_error: (count > 1.0).then(|| (squares * count / (count - 1.0)).sqrt() / total),
             trivial: match run.metrics.task() {
                 Task::Classes => final_model.summary(&[]).classes.and_then(|classes| classes.majority_error),
-                Task::Numbers => Some(around_the_mean(&targets)),
+                Task::Numbers => Some(trivial(&targets, quantile(run.learner.config()))),
                 Task::Novelty => None,
             },
+            recent_coverage: coverage(final_model.metrics().covered(), None),
+            all_coverage: coverage(other.metrics.covered(), covered_before),
         })
     }
 
@@ -265,27 +282,56 @@ fn learn(run: &mut Run, sample: &Reservoir, rows: &[u32]) -> anyhow::Result<()> 
 /// The numbers that are the targets of rows, with the weights of the rows.
 type Targets = Vec<(Vec<f64>, f64)>;
 
-/// The mean absolute difference between the targets and their mean, over all outputs.
-fn around_the_mean(targets: &Targets) -> f64 {
+/// The share of targets at or below the scores, of those that were counted after `before`.
+fn coverage(now: Option<[f64; 2]>, before: Option<[f64; 2]>) -> Option<f64> {
+    let ([below, all], [below_before, all_before]) = (now?, before.unwrap_or_default());
+    Some((below - below_before) / (all - all_before)).filter(|share| share.is_finite())
+}
+
+/// The error of the best constant that needs no model, over all outputs: the mean absolute error of the mean of the targets, or the mean
+/// pinball loss of their quantile.
+fn trivial(targets: &Targets, quantile: Option<f64>) -> f64 {
     let (total, width) =
         (targets.iter().map(|(_, weight)| weight).sum::<f64>(), targets.iter().map(|(y, _)| y.len()).max().unwrap_or(0));
-    let of_output = |output: usize| {
-        let mean = targets.iter().map(|(y, weight)| weight * y[output]).sum::<f64>() / total;
-        targets.iter().map(|(y, weight)| weight * (y[output] - mean).abs()).sum::<f64>() / total
+    let mean = |of: &dyn Fn(&[f64]) -> f64| targets.iter().map(|(y, weight)| weight * of(y)).sum::<f64>() / total;
+    let of_output = |output: usize| match quantile {
+        Some(q) => {
+            let value = quantile_of(targets, output, q * total);
+            mean(&|y| pinball(q, y[output] - value))
+        }
+        None => {
+            let value = mean(&|y| y[output]);
+            mean(&|y| (y[output] - value).abs())
+        }
     };
     (0..width).map(of_output).sum::<f64>() / width.max(1) as f64
+}
+
+/// The smallest target of an output for which the targets up to it have this total weight.
+fn quantile_of(targets: &Targets, output: usize, weight: f64) -> f64 {
+    let mut sorted: Vec<(f64, f64)> = targets.iter().map(|(y, weight)| (y[output], *weight)).collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut below = 0.0;
+    let reached = |(_, own): &&(f64, f64)| {
+        below += own;
+        below >= weight
+    };
+    sorted.iter().find(reached).or(sorted.last()).map_or(0.0, |(y, _)| *y)
 }
 
 impl Kept {
     /// A line of the summary.
     pub fn line(&self) -> String {
-        let (name, what) = ("saved model", if self.task == Some(Task::Novelty) { "alert rate" } else { "error" });
+        let (name, what) = ("saved model", self.measure.name());
+        let covered = self
+            .all_coverage
+            .map_or(String::new(), |share| coverage_line(share, "of these targets at or below its scores") + "\n");
         match self.model {
             Which::All => {
                 let LastRows { sampled_rows, all_error, recent_error, .. } = self.last_rows;
                 let (last, sampled) = ("  last rows", count(sampled_rows as f64));
                 format!(
-                    "{name:<16}{:<12}{what} on {} of them, each before it learned it\n{last:<16}{:<12}on the last {sampled} of them; final model, when \
+                    "{name:<16}{:<12}{what} on {} of them, each before it learned it\n{covered}{last:<16}{:<12}on the last {sampled} of them; final model, when \
                      new: {}",
                     self.of_all(),
                     self.rows(),
@@ -310,7 +356,7 @@ impl Kept {
                 self.of_orders(),
                 if self.file_order_error.is_some() { self.on_last_rows() } else { String::new() },
                 match self.file_order_error.is_some() && self.random_order_error > self.file_order_error {
-                    true if self.task != Some(Task::Novelty) => {
+                    true if self.measure != Measure::ShareOfAlerts => {
                         "New rows were predicted better in the order of the file, so for rows that go on where the file ends the final model may be \
                          better: if the future looks like the last rows,"
                     }
@@ -326,25 +372,30 @@ impl Kept {
                               the final model is saved."
                 .into(),
         };
-        let off = if self.task == Some(Task::Numbers) { "is off by" } else { "gets" };
-        let wrong = match self.task {
-            Some(Task::Numbers) => " on average",
-            Some(Task::Novelty) => " alerts",
-            _ => " wrong",
+        let (off, wrong) = match self.measure {
+            Measure::MeanAbsoluteError => ("is off by", " on average"),
+            Measure::PinballLoss => ("has a mean pinball loss of", ""),
+            Measure::ShareOfAlerts => ("gets", " alerts"),
+            Measure::ShareOfMistakes => ("gets", " wrong"),
         };
-        format!(
-            "{again}. On {rows} of these rows, each before it learned it, it {off} {all}{wrong}, and the final model, which has learned them, {off} \
-             {recent}{wrong}. {saved}"
-        )
+        let found = match self.compared_rows {
+            0 => String::new(),
+            _ => format!(
+                " On {rows} of these rows, each before it learned it, it {off} {all}{wrong}, and the final model, which has learned them, {off} \
+                 {recent}{wrong}."
+            ),
+        };
+        format!("{again}.{found} {saved}")
     }
 
     /// The errors of new rows in both orders.
     fn of_orders(&self) -> String {
-        if self.task == Some(Task::Novelty) || self.file_order_error.is_none() {
+        if self.measure == Measure::ShareOfAlerts || self.file_order_error.is_none() {
             return String::new();
         }
         format!(
-            "When rows were new, the error was {} in the order of the file and {} in the random order. ",
+            "When rows were new, the {} was {} in the order of the file and {} in the random order. ",
+            self.measure.name(),
             self.shown(self.file_order_error),
             self.shown(self.random_order_error)
         )
@@ -354,8 +405,9 @@ impl Kept {
     fn on_last_rows(&self) -> String {
         let LastRows { rows, recent_error, sampled_rows, all_error } = self.last_rows;
         format!(
-            "The error of the final model on the last {} rows, when they were new, is {}; that of the saved one on the last {} rows that it has \
+            "The {} of the final model on the last {} rows, when they were new, is {}; that of the saved one on the last {} rows that it has \
              learned is {}.",
+            self.measure.name(),
             count(rows as f64),
             self.shown(recent_error),
             count(sampled_rows as f64),
@@ -377,7 +429,7 @@ impl Kept {
     }
 
     fn shown(&self, error: Option<f64>) -> String {
-        error.map_or("-".into(), if self.task == Some(Task::Numbers) { figure } else { percent })
+        error.map_or("-".into(), |error| self.measure.show(error))
     }
 }
 

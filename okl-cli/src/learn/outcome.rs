@@ -182,7 +182,7 @@ impl Session<'_> {
                 .chain(kept.as_ref().map(Kept::sentence))
                 .chain(self.not_replayed(past.as_ref(), kept.as_ref()))
                 .chain(nothing_learned(&summary))
-                .chain(summary.worse_than_no_change().map(|worse| format!("{worse} {}", self.against_no_change())))
+                .chain(summary.worse_than_no_change().map(|worse| format!("{worse} {}", self.against_no_change(run))))
                 .chain(summary.warnings())
                 .chain(self.about_numbers(run, &summary))
                 .chain(missed_rate(&run.learner, &summary))
@@ -249,15 +249,15 @@ impl Session<'_> {
     }
 
     /// What to do where the target of the row before predicts better than the model.
-    fn against_no_change(&self) -> String {
-        let advice = if self.few_values {
-            "If the target is a class, learn with --task classes."
-        } else {
-            "If that target is known when a row is predicted, add it as one more feature."
+    fn against_no_change(&self, run: &Run) -> String {
+        let advice = match run.earlier_target.column() {
+            Some(column) => format!("The column {} has that target already.", self.passes.schema().source(column)),
+            None if self.few_values => "If the target is a class, learn with --task classes.".into(),
+            None => "If that target is known when a row is predicted, add it as one more feature.".into(),
         };
         let set = if self.args.stream.resume.is_none() { tuning_set(&self.asked) } else { Vec::new() };
         match set.split_last() {
-            None => advice.into(),
+            None => advice,
             Some((one, [])) => format!("{advice} This run sets {one}: if it is left out, okl finds it."),
             Some((last, others)) => {
                 format!("{advice} This run sets {} and {last}: if they are left out, okl finds them.", others.join(", "))
@@ -331,7 +331,11 @@ impl Session<'_> {
         if let Some(output) = outcome.summary.outputs.iter().find(constant).filter(|_| outcome.summary.examples > 1) {
             note(format_args!("the target has only one value so far: there is nothing to learn about {}", output.name));
         }
-        estimated(&self.asked, saved).iter().for_each(|line| note(wrapped(line, "  ")));
+        // With fewer rows than these, examples of later passes are among the first ones.
+        let first = format!("first {} examples", count(self.asked.warmup as f64));
+        let again = outcome.training.is_some() && outcome.summary.examples < self.asked.warmup as u64;
+        let counted = |line: String| if again { line.replace(&first, &format!("{first}, counted in every pass")) } else { line };
+        estimated(&self.asked, saved).map(counted).iter().for_each(|line| note(wrapped(line, "  ")));
         self.used.iter().for_each(|used| note(wrapped(&used.words(), "  ")));
         outcome.certificates.iter().for_each(|line| note(wrapped(line, "  ")));
         outcome.health.iter().for_each(|line| note(wrapped(&format!("warning: {line}"), "  ")));
@@ -414,8 +418,10 @@ fn print_figures(outcome: &Outcome, test: Option<&str>) {
         let (value, name) = (training.error.map_or("-".into(), show), "training error");
         text += &format!("{name:<16}{value:<12}in pass {pass}, of rows that had been learned before\n");
     }
-    text += &outcome.past.iter().map(|past| past.line() + "\n").collect::<String>();
-    text += &outcome.kept.iter().map(|kept| kept.line() + "\n").collect::<String>();
+    let models = outcome.past.iter().map(Past::line).chain(outcome.kept.iter().map(Kept::line));
+    for line in models.flat_map(|lines| lines.lines().map(str::to_owned).collect::<Vec<_>>()) {
+        text += &(wrapped(&line, &" ".repeat(28)) + "\n");
+    }
     note(text.trim_end_matches('\n'));
     if let (Some(held_out), Some(file)) = (&outcome.held_out, test) {
         let whose = if outcome.kept.as_ref().is_some_and(|kept| kept.model == Which::All) { ", the saved model" } else { "" };

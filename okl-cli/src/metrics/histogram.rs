@@ -40,9 +40,13 @@ fn bin(value: f64) -> usize {
     (signed + SIDE) as usize
 }
 
+/// The upper edge of this many bins of one sign.
+fn edge(bins: i64) -> f64 {
+    f64::from_bits(((bins + FIRST) as u64) << (52 - BITS))
+}
+
 /// The interval of a bin.
 fn edges(bin: usize) -> (f64, f64) {
-    let edge = |place: i64| f64::from_bits(((place + FIRST) as u64) << (52 - BITS));
     match bin as i64 - SIDE {
         0 => (0.0, 0.0),
         place if place > 0 => (edge(place - 1), edge(place)),
@@ -69,30 +73,59 @@ impl Histogram {
         0.5 * (low + high)
     }
 
-    /// The weights in `count` bins of equal width over [low, high], and the weight outside. A bin that crosses an edge is divided
-    /// in proportion.
-    pub fn linear(&self, low: f64, high: f64, count: usize) -> (Vec<f64>, f64) {
-        let (mut out, mut inside) = (vec![0.0; count], 0.0);
-        let width = (high - low) / count as f64;
-        for (at, &weight) in self.bins.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
-            let (a, b) = edges(at);
-            let place = |v: f64| ((v - low) / width).clamp(0.0, count as f64);
-            if a == b {
-                // The bin of 0 has no width.
-                if (low..high).contains(&a) {
-                    out[(place(a) as usize).min(count - 1)] += weight;
-                    inside += weight;
-                }
-                continue;
-            }
-            for (i, bar) in out.iter_mut().enumerate().take(place(b).ceil() as usize).skip(place(a) as usize) {
-                let overlap = (place(b).min(i as f64 + 1.0) - place(a).max(i as f64)).max(0.0) * width / (b - a);
-                *bar += overlap * weight;
-                inside += overlap * weight;
-            }
-        }
-        (out, (self.total - inside).max(0.0))
+    /// The total weight.
+    pub fn total(&self) -> f64 {
+        self.total
     }
+
+    /// The weights of the numbers below 0, equal to 0 and above 0.
+    pub fn signs(&self) -> (f64, f64, f64) {
+        let (below, rest) = self.bins.split_at(SIDE as usize);
+        (below.iter().sum(), rest[0], rest[1..].iter().sum())
+    }
+
+    /// The median: the mean of the two middle numbers, each exact up to the width of a bin, if half of the weight lies up to the first one.
+    pub fn median(&self) -> f64 {
+        let next = |above: f64| {
+            let mut below = 0.0;
+            let passes = |weight: &f64| {
+                below += weight;
+                below > above
+            };
+            self.bins.iter().position(passes).unwrap_or(SIDE as usize)
+        };
+        let (low, high) = edges(next(0.5 * self.total));
+        0.5 * (self.quantile(0.5) + 0.5 * (low + high))
+    }
+
+    /// The smallest upper end of a bin that is above the distances of these quantiles from 0; 0 if both are 0.
+    pub fn reach(&self, quantiles: [f64; 2]) -> f64 {
+        let [a, b] = quantiles.map(|q| {
+            let at = bin(self.quantile(q)) as i64 - SIDE;
+            if at == 0 { 0.0 } else { edge(at.abs()) }
+        });
+        a.max(b)
+    }
+
+    /// The edges of `count` bars over [-reach, reach] (`count` is odd) and the weights in the bars. Edges are moved to the nearest edge of a bin, at
+    /// most 0.4 % of their distance from 0, so that every bin lies in one bar: the weights are exact.
+    pub fn bars(&self, reach: f64, count: usize) -> (Vec<f64>, Vec<f64>) {
+        let half = count / 2;
+        // Number of bins of one sign up to each edge.
+        let place = |bar: usize| nearest(reach * (2 * bar + 1) as f64 / count as f64);
+        let places: Vec<i64> = (0..=half).map(place).collect();
+        let edges = places.iter().rev().map(|p| -edge(*p)).chain(places.iter().map(|p| edge(*p))).collect();
+        let ends: Vec<i64> = places.iter().rev().map(|p| -p).chain(places.iter().map(|p| p + 1)).collect();
+        let weight = |ends: &[i64]| self.bins[(ends[0] + SIDE) as usize..(ends[1] + SIDE) as usize].iter().sum();
+        (edges, ends.windows(2).map(weight).collect())
+    }
+}
+
+/// The number of bins of one sign whose upper edge is nearest to a positive number.
+fn nearest(value: f64) -> i64 {
+    let at = bin(value) as i64 - SIDE;
+    let (low, high) = (edge(at - 1), edge(at));
+    if value - low <= high - value { at - 1 } else { at }
 }
 
 /// The area under the ROC curve of `positive` scores above `negative` ones, and how far from it the exact one can be.

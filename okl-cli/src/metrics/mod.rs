@@ -36,6 +36,45 @@ pub enum Task {
     Novelty,
 }
 
+/// What "error" is in the figures of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// The share of wrong classes.
+    #[default]
+    ShareOfMistakes,
+    /// The mean absolute error of numbers, for all losses but the quantile loss.
+    MeanAbsoluteError,
+    /// The mean pinball loss of numbers, in the unit of the targets, for the quantile loss.
+    PinballLoss,
+    /// The share of alerts.
+    ShareOfAlerts,
+}
+
+impl Measure {
+    /// The name in a line of figures.
+    pub fn name(self) -> &'static str {
+        match self {
+            Measure::ShareOfMistakes | Measure::MeanAbsoluteError => "error",
+            Measure::PinballLoss => "pinball loss",
+            Measure::ShareOfAlerts => "alert rate",
+        }
+    }
+
+    /// A value as text.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Measure::MeanAbsoluteError | Measure::PinballLoss => figure(value),
+            Measure::ShareOfMistakes | Measure::ShareOfAlerts => percent(value),
+        }
+    }
+}
+
+/// The pinball loss of a residual (target minus score) for the quantile q.
+pub fn pinball(q: f64, residual: f64) -> f64 {
+    (q * residual).max((q - 1.0) * residual)
+}
+
 /// The target of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target<'a> {
@@ -141,7 +180,7 @@ impl Metrics {
         self.add_scored(row);
     }
 
-    /// Adds one row; returns its error (1 for a mistake, the mean absolute error, 1 for an alert), if it has one.
+    /// Adds one row; returns its error (1 for a mistake, the mean absolute error also of a quantile, 1 for an alert), if it has one.
     pub fn add_scored(&mut self, row: &Observed<'_>) -> Option<f64> {
         self.rows += 1;
         if row.weight <= 0.0 {
@@ -170,16 +209,19 @@ impl Metrics {
 
     /// Adds a row to the metrics of its task; returns its error, if it has one.
     fn add_target(&mut self, row: &Observed<'_>) -> Option<f64> {
+        let quantile = self.quantile;
+        let mut measured = None;
         let error = match (&mut self.detail, row.target) {
             (Detail::Classes(classes), Target::Class(class)) => Some(classes.add(row.scores, class, row.weight)),
             (Detail::Numbers(outputs), Target::Numbers(y)) if !y.is_empty() => {
-                self.no_change_window.add(no_change(outputs, y), row.weight);
+                self.no_change_window.add(no_change(outputs, y, quantile), row.weight);
+                measured = quantile.map(|q| mean_pinball(q, row.scores, y));
                 Some(add_numbers(outputs, row.scores, y, row.weight))
             }
             (Detail::Novelty, _) => row.alert.map(|alert| f64::from(u8::from(alert))),
             _ => None,
         };
-        if let Some(error) = error {
+        if let Some(error) = measured.or(error) {
             self.error.iter_mut().for_each(|mean| mean.add(error, row.weight));
             self.window.add(error, row.weight);
         }
@@ -225,7 +267,25 @@ impl Metrics {
     pub fn loss_since(&self) -> Option<f64> {
         self.loss[1].value()
     }
-    /// The share of mistakes, the mean absolute error (over all outputs), or the share of alerts.
+    /// What [`Metrics::error`] is.
+    pub fn measure(&self) -> Measure {
+        match self.detail {
+            Detail::Classes(_) => Measure::ShareOfMistakes,
+            Detail::Numbers(_) if self.quantile.is_some() => Measure::PinballLoss,
+            Detail::Numbers(_) => Measure::MeanAbsoluteError,
+            Detail::Novelty => Measure::ShareOfAlerts,
+        }
+    }
+    /// The targets at or below the scores, over all outputs, for the quantile loss: their total weight, and that of all targets.
+    pub fn covered(&self) -> Option<[f64; 2]> {
+        match &self.detail {
+            Detail::Numbers(outputs) if self.quantile.is_some() => {
+                Some(outputs.iter().map(OutputCounts::covered).fold([0.0; 2], |a, b| [a[0] + b[0], a[1] + b[1]]))
+            }
+            _ => None,
+        }
+    }
+    /// The share of mistakes, the mean absolute error or pinball loss (over all outputs), or the share of alerts: see [`Metrics::measure`].
     pub fn error(&self) -> Option<f64> {
         self.error[0].value()
     }
@@ -249,7 +309,7 @@ impl Metrics {
     pub fn no_change_error(&self) -> Option<f64> {
         match &self.detail {
             Detail::Classes(classes) => classes.no_change(),
-            Detail::Numbers(outputs) => mean(outputs.iter().map(OutputCounts::no_change)),
+            Detail::Numbers(outputs) => mean(outputs.iter().map(|output| output.no_change_error(self.quantile))),
             Detail::Novelty => None,
         }
     }
@@ -285,6 +345,7 @@ impl Metrics {
         };
         Summary {
             task: self.task(),
+            measure: self.measure(),
             rows: self.rows,
             examples: self.examples,
             weight: self.weight,
@@ -304,10 +365,17 @@ impl Metrics {
     }
 }
 
-/// The mean absolute change from the last targets to these.
-fn no_change(outputs: &[OutputCounts], y: &[f64]) -> f64 {
+/// The error of the last targets as predictions of these: the mean absolute change, or the mean pinball loss.
+fn no_change(outputs: &[OutputCounts], y: &[f64], quantile: Option<f64>) -> f64 {
     let last = |i: usize| outputs.get(i).map_or(0.0, OutputCounts::last);
-    y.iter().enumerate().map(|(i, y)| (y - last(i)).abs()).sum::<f64>() / y.len() as f64
+    let one = |residual: f64| quantile.map_or(residual.abs(), |q| pinball(q, residual));
+    y.iter().enumerate().map(|(i, y)| one(y - last(i))).sum::<f64>() / y.len() as f64
+}
+
+/// The pinball loss of a row, the mean over its outputs. A missing score counts as 0.
+fn mean_pinball(q: f64, scores: &[f64], y: &[f64]) -> f64 {
+    let score = |i: usize| scores.get(i).copied().unwrap_or(0.0);
+    y.iter().enumerate().map(|(i, y)| pinball(q, y - score(i))).sum::<f64>() / y.len() as f64
 }
 
 /// Adds one example; returns the mean absolute error over the outputs. A missing score counts as 0.

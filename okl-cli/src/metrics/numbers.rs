@@ -19,6 +19,8 @@ pub(super) struct OutputCounts {
     targets: Spread,
     last: Option<f64>,
     no_change: Mean,
+    /// The change from the last target, with its sign.
+    change: Mean,
     residuals: Histogram,
     /// Targets at or below the score, of all examples and of the last ones.
     covered: Mean,
@@ -39,6 +41,7 @@ impl OutputCounts {
         self.covered_last.add(covered, weight);
         self.examples += 1;
         self.no_change.add((target - self.last()).abs(), weight);
+        self.change.add(target - self.last(), weight);
         self.last = Some(target);
         let part = if self.examples == 1 { &mut self.first } else { &mut self.after_first };
         part.add(residual * residual, weight);
@@ -55,6 +58,20 @@ impl OutputCounts {
         self.no_change.value()
     }
 
+    /// The error of repeating the last target: the mean absolute one, or the mean pinball loss.
+    pub fn no_change_error(&self, quantile: Option<f64>) -> Option<f64> {
+        match quantile {
+            None => self.no_change(),
+            Some(q) => mean_pinball(q, &self.no_change, &self.change),
+        }
+    }
+
+    /// The total weight of the targets at or below the scores, and of all targets.
+    pub fn covered(&self) -> [f64; 2] {
+        let all = self.covered.weight();
+        [self.covered.value().map_or(0.0, |share| share * all), all]
+    }
+
     /// The figures so far. `quantile`: the quantile that the score predicts; none unless the loss is the quantile loss.
     pub fn summary(&self, name: String, quantile: Option<f64>) -> OutputSummary {
         let squared = self.squared.value();
@@ -69,8 +86,7 @@ impl OutputCounts {
             no_change_mae: self.no_change(),
             rmse_after_first: self.after_first.value().map(f64::sqrt),
             first_share: self.first.share_of(&self.squared),
-            // max(q r, (q - 1) r) over r = target - score, from the means of |r| and r.
-            pinball: quantile.and_then(|q| Some(0.5 * self.absolute.value()? + (q - 0.5) * self.residual.value()?)),
+            pinball: quantile.and_then(|q| mean_pinball(q, &self.absolute, &self.residual)),
             coverage: quantile.and_then(|asked| self.coverage(asked)),
             residuals: self.residuals(),
         }
@@ -81,11 +97,18 @@ impl OutputCounts {
         Some(Coverage { asked, seen: self.covered.value()?, last: self.covered_last.value()?, last_examples })
     }
 
-    /// Bars of equal width around 0 that contain the inner 99 % of the residuals. The large first residuals of a new model
+    /// Bars of about equal width around 0 that contain the inner 99 % of the residuals. The large first residuals of a new model
     /// would otherwise stretch the axis.
     fn residuals(&self) -> Option<Residuals> {
-        let reach = self.residuals.quantile(0.005).abs().max(self.residuals.quantile(0.995).abs());
-        let (counts, outside) = self.residuals.linear(-reach, reach, BARS);
-        (reach > 0.0).then(|| Residuals { reach, counts, outside, median: self.residuals.quantile(0.5) })
+        let reach = Some(self.residuals.reach([0.005, 0.995])).filter(|reach| *reach > 0.0)?;
+        let (edges, counts) = self.residuals.bars(reach, BARS);
+        let (below, zero, above) = self.residuals.signs();
+        let (outside, median) = ((self.residuals.total() - counts.iter().sum::<f64>()).max(0.0), self.residuals.median());
+        Some(Residuals { reach, edges, counts, outside, median, below, zero, above })
     }
+}
+
+/// The mean of max(q r, (q - 1) r), from the means of |r| and r.
+fn mean_pinball(q: f64, absolute: &Mean, signed: &Mean) -> Option<f64> {
+    Some(0.5 * absolute.value()? + (q - 0.5) * signed.value()?)
 }

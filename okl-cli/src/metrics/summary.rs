@@ -4,7 +4,7 @@ use std::fmt::{Display, Formatter, Result, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::Task;
+use super::{Measure, Task};
 use crate::table::wrapped;
 
 /// Classes or outputs that are listed one by one.
@@ -18,6 +18,9 @@ const ENOUGH: u64 = 100;
 pub struct Summary {
     /// The type of prediction.
     pub task: Task,
+    /// What `error` is.
+    #[serde(default, rename = "error_is")]
+    pub measure: Measure,
     /// Rows, with a target or not.
     pub rows: u64,
     /// Rows with a target; for novelty, rows that were learned or checked for an alert.
@@ -32,7 +35,7 @@ pub struct Summary {
     pub loss: Option<String>,
     /// The mean of this loss over all examples.
     pub average_loss: Option<f64>,
-    /// Share of mistakes, mean absolute error, or share of alerts.
+    /// Share of mistakes, mean absolute error, mean pinball loss (quantile loss), or share of alerts.
     pub error: Option<f64>,
     /// `error` over the last 1,000 examples.
     pub windowed_error: Option<f64>,
@@ -260,17 +263,29 @@ pub struct OutputSummary {
     pub residuals: Option<Residuals>,
 }
 
-/// A histogram of residuals with bars of equal width over [-reach, reach].
+/// A histogram of residuals with bars of about equal width over [-reach, reach].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Residuals {
     /// The upper end of the last bar.
     pub reach: f64,
+    /// The ends of the bars, one more than there are bars. They differ from equal widths by at most 0.4 % of their distance from 0.
+    #[serde(default)]
+    pub edges: Vec<f64>,
     /// The total weight of the rows in each bar.
     pub counts: Vec<f64>,
     /// The total weight of the rows below the first or above the last bar.
     pub outside: f64,
     /// The median residual, with a relative error of at most 1 %.
     pub median: f64,
+    /// The total weight of the rows with a residual below 0.
+    #[serde(default)]
+    pub below: f64,
+    /// The total weight of the rows with a residual of exactly 0.
+    #[serde(default)]
+    pub zero: f64,
+    /// The total weight of the rows with a residual above 0.
+    #[serde(default)]
+    pub above: f64,
 }
 
 /// A number with four significant digits, in its shortest readable form.
@@ -411,7 +426,12 @@ impl Summary {
     }
 
     fn output_lines(&self, f: &mut Formatter<'_>) -> Result {
-        let what = if self.outputs.len() > 1 { "mean of the MAEs below, each in its unit" } else { "mean absolute" };
+        let what = match (self.measure, self.outputs.len()) {
+            (Measure::PinballLoss, 2..) => "mean of the pinball losses below, each in its unit",
+            (Measure::PinballLoss, _) => "mean pinball loss",
+            (_, 2..) => "mean of the MAEs below, each in its unit",
+            _ => "mean absolute",
+        };
         let last = format!("{what}; {}", self.of_last(figure));
         line(f, "error", &or_dash(self.error, figure), &last)?;
         line(f, "  no change", &or_dash(self.no_change_error, figure), "by repeating the last target, 0 at first")?;
@@ -431,8 +451,7 @@ impl Summary {
     /// predictions are not meant to be close to the target.
     pub fn worse_than_no_change(&self) -> Option<String> {
         let (error, no_change) = (self.windowed_error?, self.windowed_no_change_error?);
-        let quantile = self.outputs.iter().any(|output| output.coverage.is_some());
-        (self.windowed_rows >= ENOUGH && !quantile && error > 2.0 * no_change).then(|| {
+        (self.windowed_rows >= ENOUGH && self.measure == Measure::MeanAbsoluteError && error > 2.0 * no_change).then(|| {
             format!(
                 "Over the last {} rows the mean absolute error is {}; repeating the target of the row before gives {}.",
                 count(self.windowed_rows as f64),

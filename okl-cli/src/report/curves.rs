@@ -5,7 +5,7 @@ use super::axis::{Axis, Unit};
 use super::chart::{Chart, Line};
 use super::history::{History, Point};
 use super::text;
-use crate::metrics::{OutputSummary, Summary, Task, WINDOW};
+use crate::metrics::{Coverage, Measure, OutputSummary, Summary, Task, WINDOW};
 
 /// Examples and a value.
 pub(super) type Values = Vec<(f64, f64)>;
@@ -97,7 +97,11 @@ pub(super) fn progress(report: &Report<'_>) -> Chart {
         lines.insert(0, line("repeating the last target (no change)", "c", series(history, |p| p.no_change_error)));
     }
     let (y, above) = without_the_start(&lines, history, unit);
-    let measures = if percent { "share of wrong predictions" } else { "mean absolute error, in the units of the target" };
+    let measures = match report.summary.measure {
+        Measure::PinballLoss => "mean pinball loss, in the units of the target",
+        _ if percent => "share of wrong predictions",
+        _ => "mean absolute error, in the units of the target",
+    };
     Chart {
         caption: error_caption(report, unit, beside, above),
         wide: true,
@@ -131,13 +135,16 @@ fn error_caption(report: &Report<'_>, unit: Unit, beside: bool, above: Option<f6
         Task::Classes => {
             format!("{} of all examples were predicted wrongly before they were learned", text::or_none(s.error, show))
         }
-        _ => format!("Before the examples were learned, the mean absolute error was {}", text::or_none(s.error, show)),
+        _ => {
+            let name = if s.measure == Measure::PinballLoss { "pinball loss" } else { "absolute error" };
+            format!("Before the examples were learned, the mean {name} was {}", text::or_none(s.error, show))
+        }
     };
     words += &format!("; {} over the last {}.", text::or_none(s.windowed_error, show), text::count(s.windowed_rows as f64));
     let late: Values = series(report.history, |p| p.windowed_error).into_iter().filter(|v| v.0 >= 2.0 * WINDOW as f64).collect();
     if let Some(course) = Course::of(&late).filter(|c| rose(s, c)) {
         words += &format!(
-            " The windowed error rose to {} near example {}: the stream changed there, or the model became worse.",
+            " The windowed error rose to at least {} near example {}: the stream changed there, or the model became worse.",
             show(course.most.1),
             text::count(course.most.0)
         );
@@ -161,7 +168,14 @@ fn error_caption(report: &Report<'_>, unit: Unit, beside: bool, above: Option<f6
 fn rose(summary: &Summary, course: &Course) -> bool {
     let spread_of_rows = |error: f64| match summary.task {
         Task::Numbers => {
-            let of_output = |o: &OutputSummary| Some((o.rmse?.powi(2) - o.mae?.powi(2)).max(0.0).sqrt());
+            // The pinball loss is at most max(q, 1 - q) times the absolute error: this is an upper bound of its deviation.
+            let of_output = |o: &OutputSummary| {
+                let (slope, mean) = match o.coverage {
+                    Some(Coverage { asked: q, .. }) => (q.max(1.0 - q), o.pinball?),
+                    None => (1.0, o.mae?),
+                };
+                Some(((slope * o.rmse?).powi(2) - mean.powi(2)).max(0.0).sqrt())
+            };
             summary.outputs.iter().filter_map(of_output).sum::<f64>() / summary.outputs.len().max(1) as f64
         }
         _ => (error * (1.0 - error)).sqrt(),

@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::chart::Chart;
 use super::{Report, certified, curves, tables, text};
-use crate::metrics::{Coverage, OutputSummary, Summary, Task};
+use crate::metrics::{Coverage, Measure, OutputSummary, Summary, Task};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -96,6 +96,12 @@ fn lead(report: &Report<'_>) -> String {
             text::or_none(s.windowed_error, percent),
             window(report)
         ),
+        Task::Numbers if s.measure == Measure::PinballLoss => format!(
+            "{n} examples, each predicted before it was learned: mean pinball loss {}, {} over the last {}.",
+            text::or_none(s.error, figure),
+            text::or_none(s.windowed_error, figure),
+            window(report)
+        ),
         Task::Numbers => format!(
             "{n} examples, each predicted before it was learned: off by {} on average, by {} over the last {}.",
             text::or_none(s.error, figure),
@@ -125,19 +131,20 @@ fn error_of(summary: &Summary) -> String {
 
 /// The current model: on past rows, in the last pass, on the held-out file.
 fn model_tiles(report: &Report<'_>) -> Vec<Markup> {
-    let name = |of: &str| match report.summary.task {
-        Task::Classes => format!("error {of}"),
-        Task::Numbers => format!("MAE {of}"),
-        Task::Novelty => format!("alert rate {of}"),
+    let name = |of: &str| match report.summary.measure {
+        Measure::MeanAbsoluteError => format!("MAE {of}"),
+        other => format!("{} {of}", other.name()),
     };
     let past = report.past.map(|past| {
         let show = if past.summary.task == Task::Numbers { text::figure } else { text::percent };
         let spread = past.spread().map_or(String::new(), |e| format!(", standard error {}", show(e)));
-        tile(error_of(&past.summary), &name("of the final model on past rows"), &format!("{}{spread}", past.of_rows()))
+        let covered = past.coverage.map_or(String::new(), |share| format!(", coverage {}", text::percent(share)));
+        tile(error_of(&past.summary), &name("of the final model on past rows"), &format!("{}{spread}{covered}", past.of_rows()))
     });
     let whose = if report.kept.is_some() { "saved" } else { "final" };
     let kept = report.kept.map(|kept| {
-        let note = format!("{} rows, before it learned them", text::count(kept.compared_rows as f64));
+        let covered = kept.all_coverage.map_or(String::new(), |share| format!(", coverage {}", text::percent(share)));
+        let note = format!("{} rows, before it learned them{covered}", text::count(kept.compared_rows as f64));
         tile(kept.of_all(), &name("of the saved model on past rows"), &note)
     });
     let training = report
@@ -223,7 +230,11 @@ fn number_tiles(report: &Report<'_>) -> Vec<Markup> {
         tile(mean(|o| o.r2), "R²", &note),
         tile(mean(|o| o.rmse), "RMSE", &note),
         tile(mean(|o| o.mae), "MAE", &note),
-        tile(text::or_none(s.windowed_error, text::figure), &format!("MAE, last {}", window(report)), &note),
+        tile(
+            text::or_none(s.windowed_error, text::figure),
+            &format!("{}, last {}", if s.measure == Measure::PinballLoss { "pinball loss" } else { "MAE" }, window(report)),
+            &note,
+        ),
         tile(mean(|o| o.no_change_mae), "MAE by repeating the last target", &note),
     ];
     tiles.extend(s.outputs.iter().filter_map(|o| o.coverage.map(|coverage| coverage_tile(&o.name, &coverage))));

@@ -151,23 +151,32 @@ pub(super) fn residuals(outputs: &[OutputSummary]) -> Markup {
 
 fn residual_chart(name: &str, r: &Residuals) -> Markup {
     let total = r.counts.iter().sum::<f64>() + r.outside;
-    let (bars, width) = (r.counts.len() as f64, 1000.0 / r.counts.len() as f64);
     let x = Axis::exact(-r.reach, r.reach, Unit::Plain);
     let y = Axis::straight(r.counts.iter().map(|n| n / total), Unit::Percent);
-    let bar = |(i, n): (usize, &f64)| {
-        format!("M{:.1} 1000V{:.1}h{:.1}V1000z", width * i as f64, 1000.0 * (1.0 - y.place(n / total)), width)
+    let bar = |(ends, n): (&[f64], &f64)| {
+        let [from, to] = [ends[0], ends[1]].map(|end| 1000.0 * x.place(end));
+        format!("M{from:.1} 1000V{:.1}H{to:.1}V1000z", 1000.0 * (1.0 - y.place(n / total)))
     };
-    let path: String = r.counts.iter().enumerate().filter(|(_, n)| **n > 0.0).map(bar).collect();
+    let path: String = r.edges.windows(2).zip(&r.counts).filter(|(_, n)| **n > 0.0).map(bar).collect();
     let drawing = format!("<path class=\"bars\" d=\"{path}\"/><path class=\"line c\" d=\"M500 0V1000\"/>");
     let plot = frame(&drawing, &x.ticks(6), &y.ticks(5), "target minus score", None, &format!("residuals of {name}"));
     // Whole bars, about a quarter of the axis.
-    let is_near = |i: usize| (i as f64 + 0.5 - bars / 2.0).abs() <= bars / 8.0;
-    let near: Vec<f64> = r.counts.iter().enumerate().filter(|(i, _)| is_near(*i)).map(|(_, n)| *n).collect();
+    let (bars, middle) = (r.counts.len(), r.counts.len() / 2);
+    let beside = bars / 8;
+    let near: f64 = r.counts[middle - beside..=middle + beside].iter().sum();
+    let sides = match r.zero >= r.below.max(r.above) {
+        true => format!(
+            "{} of the residuals are exactly 0, {} are below and {} above.",
+            text::percent(r.zero / total),
+            text::percent(r.below / total),
+            text::percent(r.above / total)
+        ),
+        false => format!("About half of the residuals lie on each side of {}.", text::figure(r.median)),
+    };
     let caption = format!(
-        "About half of the residuals lie on each side of {}. {} lie within {} of 0, {} beyond the ends of the axis.",
-        text::figure(r.median),
-        text::percent(near.iter().sum::<f64>() / total),
-        text::figure(r.reach * near.len() as f64 / bars),
+        "{sides} {} lie within {} of 0, {} beyond the ends of the axis.",
+        text::percent(near / total),
+        text::figure(r.edges[middle + beside + 1]),
         text::percent(r.outside / total)
     );
     html! {

@@ -96,6 +96,14 @@ fn a_run_much_worse_than_no_change_says_so() {
     succeed(&[&learn[..], &["--step", "constant:0.001", "-o", &model, "--quiet"]].concat());
     let said = json(&["learn", &data, "--resume", &model])["warnings"].to_string();
     assert!(said.contains("as one more feature") && !said.contains("This run sets"), "{said}");
+    // Not where a column has that target already.
+    let mut last = 0;
+    let rows = (0..400).map(|i| format!("{:.4},{},{}\n", random.next(), std::mem::replace(&mut last, i / 10), i / 10));
+    let repeated = folder.write("p.csv", format!("x,prev,y\n{}", rows.collect::<String>()));
+    let said =
+        json(&["learn", &repeated, "--target", "y", "--task", "numbers", "--step", "constant:1e-5"])["warnings"].to_string();
+    assert!(said.contains("repeating the target of the row before") && said.contains("column prev has that target"), "{said}");
+    assert!(!said.contains("one more feature"), "{said}");
     // Not where the features explain the target.
     let fine = json(&["learn", &folder.write("n.csv", numbers(400)), "--target", "u,v"]);
     assert!(!fine["warnings"].to_string().contains("repeating the target"), "{fine}");

@@ -257,3 +257,30 @@ fn rows_that_are_not_known_cannot_be_learned_once_more() {
     succeed(&[&["learn", &data, "-o", &model], &AS[..]].concat());
     fail(&["learn", &data, "--resume", &model, "-o", &model, "--save-model", "all"], 2, &["--save-model all", "--resume"]);
 }
+
+/// A model of all rows that is asked for is learned from any number of rows; with `auto`, a final model that is much worse on past rows is
+/// reported for few rows, too.
+#[test]
+fn few_rows_are_learned_once_more_if_that_is_asked_for() {
+    let folder = Folder::new("kept-few");
+    let text = sorted(90);
+    let (data, all, auto) = (folder.write("s.csv", &text), folder.path("all.okl"), folder.path("auto.okl"));
+    let learn = |model: &str, save: &str| {
+        let settings = ["--target", "c", "--task", "classes", "--kernel", "gaussian:1", "--step", "constant:1"];
+        let args = [&["learn", &data, "-o", model, "--save-model", save], &settings[..]].concat();
+        (json(&args), succeed(&args).1.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let (out, said) = learn(&all, "all");
+    assert_eq!((&out["saved_model"]["model"], &out["saved_model"]["replayed_rows"]), (&"all".into(), &90.into()), "{out}");
+    assert!(said.contains("90 of 90 learned rows were learned once more"), "{said}");
+    assert!(error_of(&all, &data, &text) < 0.05);
+    let (out, said) = learn(&auto, "auto");
+    let past = &out["model_on_past_rows"];
+    assert!(error_of(&auto, &data, &text) > 0.3 && past["much_worse"] == true, "{past}");
+    assert!(said.contains("of past rows wrong (all 90 learned rows were tried)") && said.contains("--save-model all"), "{said}");
+    // From standard input, and down to one row.
+    let one: String = text.lines().take(2).map(|line| format!("{line}\n")).collect();
+    let learn = ["learn", "-", "--target", "c", "--task", "classes", "-o", &all, "--save-model", "all"];
+    let said = succeed_with(&learn, one.as_bytes()).1;
+    assert!(said.contains("1 of 1 learned rows were learned once more"), "{said}");
+}

@@ -223,6 +223,13 @@ fn clipped_columns_are_named() {
     let texts = [run(&["--report", "r.html"]), run(&["--json"]), std::fs::read_to_string(folder.join("r.html")).unwrap()];
     std::fs::remove_dir_all(&folder).unwrap();
     texts.iter().for_each(|text| assert!(text.contains("column load: 9") && text.contains("were clipped at 8"), "{text}"));
+    // Other units and a width made the error larger: they are not advised.
+    texts.iter().for_each(|text| {
+        assert!(
+            !text.contains("scale to none") && !text.contains("warmup to more") && text.contains("% of the last 1,"),
+            "{text}"
+        )
+    });
 }
 
 /// The share of small residuals in the report is the one that the predictions have, up to the bins of the histogram, whose edges

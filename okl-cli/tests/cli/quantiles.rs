@@ -107,3 +107,56 @@ fn targets_with_many_ties_get_no_advice_about_their_quantile() {
         "{said}"
     );
 }
+
+/// With the quantile loss every error is the pinball loss: of the run, of the final model and of the model of all rows. The target level changes, so
+/// that the final model has the smaller absolute error and by far the larger pinball loss.
+#[test]
+fn models_of_a_quantile_are_compared_by_their_pinball_loss() {
+    let folder = Folder::new("quantiles-kept");
+    let mut random = Random(12);
+    let mut text = String::from("a,y\n");
+    for i in 0..3000 {
+        let (a, noise) = (random.next(), 10.0 * random.next());
+        writeln!(text, "{:.4},{:.4}", a + f64::from(i / 1000), noise + 5.0 * f64::from(i / 1000)).unwrap();
+    }
+    let (data, model, scores) = (folder.write("q.csv", &text), folder.path("m.okl"), folder.path("p.csv"));
+    let learn = ["learn", &data, "--target", "y", "--loss", "quantile:0.1", "-o", &model, "--save-model", "all"];
+    let all = json(&learn);
+    let (summary, past, kept) = (&all["summary"], &all["model_on_past_rows"], &all["saved_model"]);
+    for (figures, error) in [(summary, &summary["error"]), (&past["summary"], &past["error"])] {
+        assert_eq!((&figures["error_is"], error), (&"pinball_loss".into(), &figures["error"]), "{figures}");
+        let (error, pinball) = (error.as_f64().unwrap(), figures["outputs"][0]["pinball"].as_f64().unwrap());
+        assert!((error - pinball).abs() < 1e-9 * pinball, "{error} is not {pinball}");
+    }
+    assert_eq!(
+        (past["expected"].as_f64(), kept["error_is"].as_str()),
+        (summary["error"].as_f64(), Some("pinball_loss")),
+        "{all}"
+    );
+    let share = |of: &serde_json::Value| of.as_f64().unwrap();
+    assert!((share(&past["coverage"]) - share(&past["summary"]["outputs"][0]["coverage"]["seen"])).abs() < 1e-12, "{past}");
+    // The saved model, by its predictions: on its last rows, all of which it has learned.
+    succeed(&["predict", &model, &data, "-o", &scores]);
+    let column =
+        |text: &str| -> Vec<f64> { text.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect() };
+    let rows = kept["last_rows"]["sampled_rows"].as_u64().unwrap() as usize;
+    let pairs = column(&text).into_iter().zip(column(&folder.read("p.csv"))).skip(3000 - rows);
+    let mean = pairs.map(|(y, z)| (0.1 * (y - z)).max(-0.9 * (y - z))).sum::<f64>() / rows as f64;
+    let found = share(&kept["last_rows"]["all_error"]);
+    assert!((found - mean).abs() < 1e-5 * mean, "{found} is not {mean}");
+    assert!(share(&kept["all_coverage"]) < 0.5 && share(&kept["recent_coverage"]) <= 1.0, "{kept}");
+    // The trivial prediction is the quantile of the targets; its pinball loss is far below that of the mean.
+    assert!(share(&kept["trivial_error"]) < 1.5, "{kept}");
+    let said = succeed(&learn).1;
+    assert!(said.contains("mean pinball loss") && said.contains("pinball loss on ") && said.contains("\n  coverage "), "{said}");
+    assert!(!said.contains("|r|") && !said.contains("mean absolute") && !said.contains("off by"), "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    let evaluated = json(&["evaluate", &model, &data]);
+    assert_eq!(evaluated["summary"]["error_is"], "pinball_loss", "{evaluated}");
+    // Other losses of numbers are measured by the mean absolute error, and say so.
+    for loss in ["absolute", "huber:1", "epsilon:0.1", "nu_epsilon", "nu_huber"] {
+        let summary = json(&["learn", &data, "--target", "y", "--loss", loss])["summary"].clone();
+        let (error, mae) = (share(&summary["error"]), share(&summary["outputs"][0]["mae"]));
+        assert!(summary["error_is"] == "mean_absolute_error" && (error - mae).abs() < 1e-9 * mae, "{loss}: {summary}");
+    }
+}

@@ -406,3 +406,17 @@ fn a_kernel_is_shown_as_it_can_be_typed() {
     let config = Config::from_value(json!({ "kernel": nested })).unwrap();
     assert_eq!(shorthand(&json!(config.kernel)), "(linear+gaussian:gamma=1.0)*linear");
 }
+
+/// A form that the kernel does not have names the kernel; with fewer rows than the warm-up has examples, the examples of later passes are counted.
+#[test]
+fn the_kernel_and_the_passes_are_named() {
+    let folder = Folder::new("said-kernel");
+    let data = folder.write("n.csv", numbers(88));
+    let learn = ["learn", &data, "--target", "u", "--ignore", "v"];
+    for kernel in ["manhattan", "linear"] {
+        let words = [&format!("this run has {kernel}: use terms")[..]];
+        fail(&[&learn[..], &["--kernel", kernel, "--form", "fourier:100"]].concat(), 2, &words);
+    }
+    let said = words(&succeed(&[&learn[..], &["--passes", "5", "--shuffle", "1"]].concat()).1);
+    assert!(said.contains("first 256 examples, counted in every pass"), "{said}");
+}

@@ -305,7 +305,13 @@ fn figures_of_numbers_follow_from_the_predictions() {
         let centre = mean(y.iter().copied());
         let spread = mean(y.iter().map(|y| (y - centre) * (y - centre)));
         close(&output["r2"], 1.0 - mean(residuals.iter().map(|r| r * r)) / spread, "R²");
-        close(&summary["windowed_error"], mean(residuals[600..].iter().map(|r| r.abs())), "last 1,000");
+        // The error of a quantile is its pinball loss.
+        let error = |r: &f64| q.map_or(r.abs(), |q: f64| (q * r).max((q - 1.0) * r));
+        close(&summary["error"], mean(residuals.iter().map(error)), "error");
+        close(&summary["windowed_error"], mean(residuals[600..].iter().map(error)), "last 1,000");
+        let changes: Vec<f64> = std::iter::once(y[0]).chain(y.windows(2).map(|y| y[1] - y[0])).collect();
+        close(&summary["no_change_error"], mean(changes.iter().map(error)), "no change");
+        close(&summary["windowed_no_change_error"], mean(changes[600..].iter().map(error)), "no change of the last 1,000");
         let covered = |rows: &[f64]| mean(rows.iter().map(|r| f64::from(u8::from(*r <= 0.0))));
         match q {
             None => assert!(output.get("coverage").is_none()),

@@ -264,6 +264,30 @@ fn residual_bars_hold_everything_and_an_early_outlier_does_not_flatten_them() {
     );
 }
 
+/// Residuals of all sizes, also far below the width of a bar: the counts are those of the residuals between the edges of the bars.
+#[test]
+fn residual_bars_are_exact() {
+    let mut random = Random(7);
+    let mut metrics = Metrics::new(Task::Numbers, 1);
+    let mut residuals: Vec<f64> = (0..5000).map(|i| random.signed() * 10f64.powi(4 - i % 16)).collect();
+    residuals.extend([0.0; 7]);
+    for y in &residuals {
+        metrics.add(&Observed { scores: &[0.0], target: Target::Numbers(&[*y]), loss: None, weight: 1.0, alert: None });
+    }
+    let found = metrics.summary(&[]).outputs[0].residuals.clone().unwrap();
+    let number = |is: &dyn Fn(f64) -> bool| residuals.iter().filter(|r| is(**r)).count() as f64;
+    for (ends, count) in found.edges.windows(2).zip(&found.counts) {
+        assert_eq!(*count, number(&|r| ends[0] < r && r < ends[1]), "{ends:?}");
+    }
+    let reach = found.reach;
+    assert_eq!(found.outside, number(&|r| r.abs() > reach));
+    assert!(found.outside > 0.0 && found.outside <= 0.01 * 5007.0, "{}", found.outside);
+    assert_eq!([found.below, found.zero, found.above], [number(&|r| r < 0.0), 7.0, number(&|r| r > 0.0)]);
+    let even = 2.0 * reach / found.counts.len() as f64;
+    let place = |bar: usize| -reach + even * bar as f64;
+    assert!(found.edges.iter().enumerate().all(|(bar, edge)| (edge - place(bar)).abs() <= 0.004 * edge.abs()), "{found:?}");
+}
+
 #[test]
 fn alerts_are_counted_once_they_are_decided() {
     let mut metrics = Metrics::new(Task::Novelty, 1);

@@ -12,15 +12,12 @@ PACKAGES = ("okl", "sklearn", "river", "joblib")
 WORDS = {
     "okl._sklearn": {
         "(see health())": "(see learner_.health())",
-        "set warmup to more examples": "set more warmup rows with learner_params={'warmup': ...}",
-        "set scale to none and give the kernel a width (gamma)": "set scale=None and gamma to a number",
         "set scale to standard": "set scale='standard'",
         "choose a smaller step": "choose learning_rate='constant' with a smaller eta0",
     },
     "okl.river": {
         "(see health())": "(see learner.health())",
-        "shuffle the rows, or set warmup to more examples": "set a larger warmup",
-        "set scale to none and give the kernel a width (gamma)": "set scale='none' and gamma to a number",
+        "shuffle the rows if they are a fixed set, or compare": "compare",
         "set scale to standard": "set scale='standard'",
         "choose a smaller step": "choose step='constant' with a smaller eta",
     },

@@ -89,6 +89,18 @@ fn check_parameters(parameters: &mut Map<String, Value>) -> Result<()> {
 }
 
 impl Config {
+    /// The kernel for which there are no random features, in words.
+    fn without_spectrum(&self) -> String {
+        let rules = self.kernel_rules();
+        let rule = rules.iter().find(|rule| !has_spectrum(&rule.kernel(0))).filter(|_| self.single_kernel());
+        match rule.map(serde_json::to_value) {
+            Some(Ok(Value::Object(one))) => one.keys().next().cloned().unwrap_or_default(),
+            Some(Ok(Value::String(name))) => name,
+            Some(_) => "another kernel".into(),
+            None => "a sum of operator kernels".into(),
+        }
+    }
+
     pub(super) fn check_form(&self) -> Result<()> {
         let refuse = |reason: String| Err(Error::config("form", reason));
         let Choice::Given(form) = self.form else { return Ok(()) };
@@ -105,11 +117,10 @@ impl Config {
                 return refuse(format!("the size of fourier must be an even number from 2 to {MOST}, found {size}"));
             }
             Form::Fourier { .. } if !self.single_kernel() || !self.kernels().iter().all(has_spectrum) => {
-                return refuse(
-                    "fourier needs the kernels gaussian, exponential, matern32 or matern52, not scaled, and no sum of operator \
-                     kernels: use terms"
-                        .into(),
-                );
+                return refuse(format!(
+                    "fourier needs the kernel gaussian, exponential, matern32 or matern52, and this run has {}: use terms",
+                    self.without_spectrum()
+                ));
             }
             Form::Fourier { .. } => "random features have",
         };

@@ -290,21 +290,24 @@ impl Health {
         if let (Some(worst), Some(limit), false) = (columns.first(), self.limit, self.reads_further) {
             let others = others(columns[1..].iter().map(|c| name(c.column)));
             let limit = in_words(limit, self.zeros_are_absent);
-            let clipped =
-                format!("{:.0} % of the last {} values were clipped at {limit}", 100.0 * worst.recent_share, worst.recent);
+            let clipped = format!(
+                "{:.0} % of the last {} values were clipped at {limit}",
+                100.0 * worst.recent_share,
+                grouped(worst.recent)
+            );
             let advice = match self.unit_changes {
                 Some((changes, at)) => {
                     let when = self.why_clipped(worst, (changes > 0).then_some(at));
                     format!(
                         "{others}, so that kernels see these values as equal; {when}: compare the error with that of a model without it, or with differences \
-                         from row to row in its place, or set scale to none and give the kernel a width (gamma)"
+                         from row to row in its place"
                     )
                 }
                 None => format!(
                     " of the first {} examples{others}; the column's unit comes from those examples (1 where the column did not vary), \
-                      so rescaling the column does not help: shuffle the rows, or set warmup to more examples, or set scale to none and give the kernel a \
-                     width (gamma)",
-                    self.warmup
+                      so rescaling the column does not help: shuffle the rows if they are a fixed set, or compare the error with that of a model \
+                     without the column, or with differences from row to row in its place",
+                    grouped(self.warmup as u64)
                 ),
             };
             found.push(format!("column {}: {clipped}{advice}", name(worst.column)));
@@ -335,7 +338,8 @@ impl Health {
                 "{} of {} rows lie so far from the first rows, measured in widths of the kernel, that single precision blurs their kernel \
                  values: scores, |f|² and certificates are not reliable there; look for an outlier among the first rows or a column that \
                  drifts far away, scale the features, or use a wider kernel",
-                self.blurred, self.examples
+                grouped(self.blurred),
+                grouped(self.examples)
             ));
         }
         if self.resting > 0 {
@@ -376,7 +380,9 @@ impl Health {
     fn why_clipped(&self, column: &ClippedColumn, changed: Option<u64>) -> String {
         let drifts = "the column drifts on and on, as a date does";
         match changed.filter(|at| at + column.recent > self.examples) {
-            Some(at) => format!("units were found again after example {at}; if values are clipped from then on, too, {drifts}"),
+            Some(at) => {
+                format!("units were found again after example {}; if values are clipped from then on, too, {drifts}", grouped(at))
+            }
             None if column.recent_share * (column.recent as f64) < WINDOW as f64 => {
                 format!(
                     "after a change of level or unit, okl finds the unit again within 1,000 examples; if it does not, {drifts}"
@@ -385,6 +391,13 @@ impl Health {
             None => format!("units follow the stream, but {drifts}"),
         }
     }
+}
+
+/// A count with commas between thousands.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let comma = |at: usize| at > 0 && (digits.len() - at).is_multiple_of(3);
+    digits.chars().enumerate().flat_map(|(at, digit)| comma(at).then_some(',').into_iter().chain([digit])).collect()
 }
 
 /// The classes with a weight that the learner has not seen. Classes that are declared have been checked against the weights.

@@ -117,7 +117,9 @@ fn clipped_values_are_counted_and_said() {
     assert_eq!((column.column, column.values, column.recent), (0, expected, 1744));
     let said = health.findings(|column| format!("x{column}"));
     assert!(
-        said.len() == 1 && said[0].starts_with("column x0: 9") && said[0].contains("% of the last 1744 values were clipped at 8"),
+        said.len() == 1
+            && said[0].starts_with("column x0: 9")
+            && said[0].contains("% of the last 1,744 values were clipped at 8"),
         "{said:?}"
     );
     // Cut otherwise, or saved in between: the same counts. Without a limit there is nothing to count.

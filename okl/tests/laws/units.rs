@@ -239,7 +239,7 @@ fn a_jump_is_not_said_to_be_a_drift() {
         "{before:?}"
     );
     let after = said(2200, &jump);
-    assert!(after.len() == 1 && after[0].contains("; units were found again after example 2048; if values"), "{after:?}");
+    assert!(after.len() == 1 && after[0].contains("; units were found again after example 2,048; if values"), "{after:?}");
     assert_eq!(said(4000, &jump), [""; 0]);
     let date = said(4000, &|i| i as f64);
     assert!(date.len() == 1 && date[0].contains("units follow the stream, but the column drifts on and on"), "{date:?}");
