@@ -362,7 +362,8 @@ fn why_so_many(learner: &Learner, why: &str) -> String {
     doubled(why, start, learner.config().budget().capacity().unwrap_or(start))
 }
 
-fn doubled(why: &str, start: usize, most: usize) -> String {
+/// The verdict on the number of terms, with how often that number was doubled from `start` to `most`.
+pub fn doubled(why: &str, start: usize, most: usize) -> String {
     match (most / start.max(1)).max(1).ilog2() {
         0 | 1 => why.into(),
         2 => why.replace("was doubled", "was doubled twice"),
@@ -519,20 +520,5 @@ fn part_of(name: &str, of: &Value) -> String {
             format!("{name}:{}", keys.join(","))
         }
         other => format!("{name}={}", shorthand(other)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::doubled;
-    use okl::growth::Verdict;
-
-    #[test]
-    fn the_number_of_doublings_is_said() {
-        let said = |most| doubled(Verdict::Doubled.words(), 1000, most);
-        assert!(said(2000).ends_with("so the number was doubled"));
-        assert!(said(4000).ends_with("so the number was doubled twice"));
-        assert!(said(8000).ends_with("so the number was doubled 3 times"));
-        assert_eq!(doubled(Verdict::HalfIsEnough.words(), 1000, 4000), Verdict::HalfIsEnough.words());
     }
 }

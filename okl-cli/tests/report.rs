@@ -6,6 +6,8 @@ mod course;
 mod document;
 #[path = "report/figures.rs"]
 mod figures;
+#[path = "report/learned.rs"]
+mod learned;
 #[path = "report/past_rows.rs"]
 mod past_rows;
 #[path = "report/random.rs"]
