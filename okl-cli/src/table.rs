@@ -122,9 +122,9 @@ impl Table {
 /// The header, with an explanation of its columns above it.
 fn legend(measure: Measure, training: bool, stored: &str) -> String {
     let past = match measure {
-        Measure::ShareOfMistakes => "past %: error of the current model on up to 1,000 of the rows it has learned",
-        Measure::PinballLoss => "past: pinball loss of the current model on up to 1,000 learned rows",
-        Measure::MeanAbsoluteError => "past |r|: error of the current model on up to 1,000 of the rows it has learned",
+        Measure::ShareOfMistakes => "past %: error of the current model on up to 1,000 rows of this run, as learned",
+        Measure::PinballLoss => "past: pinball loss of the current model on up to 1,000 rows of this run, as learned",
+        Measure::MeanAbsoluteError => "past |r|: error of the current model on up to 1,000 rows of this run, as learned",
         Measure::ShareOfAlerts => "past %: alerts of the current model on up to 1,000 past rows",
     };
     let again = "later passes: the rows have been learned before, so these are training errors";

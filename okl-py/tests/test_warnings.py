@@ -49,7 +49,9 @@ def test_of_scikit_learns_estimators() -> None:
     from sklearn.preprocessing import FunctionTransformer
 
     model = okl.KernelRegressor()
-    check(lambda: model.partial_fit(FRAME, Y), "learner_.health()", "differences from row to row in its place")
+    check(
+        lambda: model.partial_fit(FRAME, Y), "learner_.health()", "differences from row to row in its place"
+    )
     # Through a pipeline the line is still the user's.
     piped = make_pipeline(
         FunctionTransformer(),
@@ -65,7 +67,11 @@ def test_of_rivers_estimators() -> None:
     from river.stream import iter_pandas
 
     model = okl.river.KernelRegressor(scale="standard")
-    check(lambda: model.learn_many(FRAME, Y), "learner.health()", "compare the error with that of a model without the column")
+    check(
+        lambda: model.learn_many(FRAME, Y),
+        "learner.health()",
+        "compare the error with that of a model without the column",
+    )
     assert model.learner.feature_names == ["calm", "wild"]
     alone = okl.river.KernelRegressor()
     check(

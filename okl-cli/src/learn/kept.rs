@@ -331,8 +331,8 @@ impl Kept {
                 let LastRows { sampled_rows, all_error, recent_error, .. } = self.last_rows;
                 let (last, sampled) = ("  last rows", count(sampled_rows as f64));
                 format!(
-                    "{name:<16}{:<12}{what} on {} of them, each before it learned it\n{covered}{last:<16}{:<12}on the last {sampled} of them; final model, when \
-                     new: {}",
+                    "{name:<16}{:<12}{what} on {} of them, each before it learned it\n{covered}{last:<16}{:<12}on the last {sampled} of them, which it \
+                     has learned; final model, when new: {}",
                     self.of_all(),
                     self.rows(),
                     self.shown(all_error),

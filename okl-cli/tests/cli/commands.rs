@@ -34,6 +34,7 @@ fn a_file_with_nothing_else_gives_a_sensible_model() {
         err.contains("loss = hinge,logistic: the target has two values") && err.contains("41 settings learn in parallel"),
         "{err}"
     );
+    assert!(err.contains("past %: error of the current model on up to 1,000 rows of this run, as learned"), "{err}");
     let (scores, _) = succeed(&["predict", &model, &data]);
     let mut lines = scores.lines();
     assert_eq!(lines.next(), Some("line,class,score,positive"));

@@ -162,6 +162,7 @@ fn a_stretch_of_weather_leaves_a_model_of_all_its_rows() {
         words.contains("in the order of the file and") && words.contains("This learner is saved, not the final model"),
         "{said}"
     );
+    assert!(words.contains("of them, which it has learned; final model, when new:"), "{said}");
 }
 
 /// A boundary that turns slowly: one model explains the past rows well, and better than the last one does, so it is saved. But new rows were
