@@ -141,7 +141,7 @@ const REFUSALS: &[Refusal] = &[
     ("form = 'weights'\nkernel = 'linear'\nbudget = 'window:10'", "form", &["no budget", "remove budget"]),
     ("form = 'weights'\nkernel = 'linear'\nmemory = 1000000", "form", &["remove memory"]),
     ("form = 'fourier:100'\nkernel = 'linear'", "form", &["gaussian", "matern52", "use terms"]),
-    ("form = 'fourier:100'\nkernel = { sum = ['gaussian:1', 'matern32:1'] }", "form", &["not scaled"]),
+    ("form = 'fourier:100'\nkernel = { sum = ['gaussian:1', 'matern32:1'] }", "form", &["this run has sum", "use terms"]),
     ("form = 'fourier:101'", "form", &["even number", "found 101"]),
     ("form = 'fourier:0'", "form", &["from 2", "found 0"]),
     ("form = 'fourier:100'\nbudget = 'window:10'", "form", &["remove budget"]),
