@@ -123,7 +123,7 @@ impl Table {
 fn legend(measure: Measure, training: bool, stored: &str) -> String {
     let past = match measure {
         Measure::ShareOfMistakes => "past %: error of the current model on up to 1,000 rows of this run, as learned",
-        Measure::PinballLoss => "past: pinball loss of the current model on up to 1,000 rows of this run, as learned",
+        Measure::PinballLoss => "past: pinball loss of the current model on up to 1,000 rows, as learned",
         Measure::MeanAbsoluteError => "past |r|: error of the current model on up to 1,000 rows of this run, as learned",
         Measure::ShareOfAlerts => "past %: alerts of the current model on up to 1,000 past rows",
     };
