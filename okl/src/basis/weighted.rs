@@ -4,6 +4,8 @@
 //! |x|² is the same chain: equal rows have distance exactly 0. So one set of panels serves kernels with and without weights; the weights
 //! are multiplied into the rows. The factors of a fused multiply-add may be exchanged, but not row and centre: the weighted point is always
 //! the row of a block, or the centre that is compared with all others.
+//!
+//! Kernels of the Manhattan distance see sum_j sqrt(v_j) |x_j - y_j|. Rows and centres are as they are there, and the weights belong to the chain.
 
 use crate::gram::{Backend, Compiled};
 

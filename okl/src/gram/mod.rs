@@ -4,7 +4,8 @@
 //! on the number of threads or on the instruction set. Three rules ensure this for every [`Backend`]:
 //!
 //! 1. `<x, y>` is one chain of f32 fused multiply-adds over the features in index order, from +0:
-//!    `acc = x[k].mul_add(y[k], acc)`. `|x|²` is the same chain ([`square`]), so equal rows are at distance exactly 0.
+//!    `acc = x[k].mul_add(y[k], acc)`. `|x|²` is the same chain ([`square`]), so equal rows are at distance exactly 0. The Manhattan
+//!    distance is such a chain, too (`Chain::Differences`).
 //! 2. The map of a kernel is elementwise and uses only IEEE operations and the two polynomials of `kernel.rs`.
 //! 3. A sum over terms is computed in f64, in the order stated at [`Backend::weighted_sums`].
 //!

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! M_j      mean of (df/dx_j)² over 256 evenly spaced centres (all of them, if there are fewer), f being the leading voice
+//!          among the Gaussian and Matern kernels
 //! v_j      sqrt(M_j / mean M), at least 0.16; 1 for a column in which f does not vary at all, which does not count in the mean
 //! then     all v_j with M_j > 0 are multiplied by one number, so that the median squared distance of the centres stays
 //! ```
