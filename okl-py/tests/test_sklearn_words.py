@@ -161,13 +161,25 @@ def test_budgets(budget, kernel, rule):
     assert stream_config(budget=budget, kernel=kernel)["budget"] == rule
 
 
+OPERATORS = [
+    {"kernel": "gaussian:0.5", "operator": [1, 0, 0, 1]},
+    {"kernel": "linear", "operator": [1, 1, 1, 1]},
+]
+
+
 def test_a_budget_for_a_sum_of_operator_kernels():
-    parts = [
-        {"kernel": "gaussian:0.5", "operator": [1, 0, 0, 1]},
-        {"kernel": "linear", "operator": [1, 1, 1, 1]},
-    ]
-    model = KernelRegressor(budget=20, learner_params={"operator": parts, "implicit": False})
+    model = KernelRegressor(budget=20, learner_params={"operator": OPERATORS, "implicit": False})
     assert model.fit(X, X[:, :2]).learner_.config["budget"] == {"window": {"terms": 20}}
+
+
+@pytest.mark.parametrize("seed", [6, 56, 73])
+def test_a_search_tries_no_regulariser_that_a_step_refuses(seed):
+    """Without proximal steps eta lambda must be below 1. With these seeds the search climbs to that limit."""
+    given = {"operator": OPERATORS, "implicit": False}
+    model = KernelRegressor(budget=20, random_state=seed, learner_params=given).fit(X, X[:, :2])
+    eta = model.learner_.config["step"]["decay"]["eta"]
+    tried = [line["alpha"] for line in model.search_]
+    assert 1 / 3 < 3 * eta * max(tried) and eta * max(tried) < 1
 
 
 def test_averages():

@@ -205,7 +205,7 @@ class Search:
     def screened(self, parts: list[Part], first: list[Candidate]) -> dict[Candidate, Measured]:
         found = self.measured(parts, first)
         for candidate in ranked(found)[:3]:
-            found |= self.measured(parts, self.space.other_costs(candidate))
+            found |= self.measured(parts, self.accepted(parts, self.space.other_costs(candidate)))
         return found
 
     def shortlist(self, found: dict[Candidate, Measured]) -> list[Candidate]:
@@ -237,6 +237,7 @@ class Search:
         """Moves to a better neighbour while there is one."""
         for _ in range(ROUNDS):
             around = [near for near in self.space.neighbours(best) if near not in found]
+            around = self.accepted(parts, around)
             found |= self.measured(parts, around)
             better = [near for near in around if self.helps(found[best], found[near], HELPS)]
             if not better:
@@ -262,6 +263,19 @@ class Search:
     def helps(self, before: Measured, after: Measured, share: float) -> bool:
         """Whether the loss is lower by more than this share, and more on few rows."""
         return after.cost < before.cost * (1 - share - 5 / len(self.task.y))
+
+    def accepted(self, parts: list[Part], candidates: list[Candidate]) -> list[Candidate]:
+        """The candidates that a learner accepts: without proximal steps, eta lambda must stay below 1, and lambda is largest where the
+        rows are fewest."""
+        fewest = min(len(learned) for learned, _ in parts)
+        return [one for one in candidates if self.is_accepted(self.space.settings(one, fewest))]
+
+    def is_accepted(self, config: dict[str, Any]) -> bool:
+        try:
+            self.task.new_learner(config)
+        except ValueError:
+            return False
+        return True
 
     def measured(self, parts: list[Part], candidates: list[Candidate]) -> dict[Candidate, Measured]:
         return {candidate: self.one(parts, candidate) for candidate in candidates}
