@@ -113,6 +113,7 @@ impl Learner {
             growth,
             units,
             weighed: [0; 2],
+            frozen: [0; 3],
             threads: 1,
             pool: None,
             identity: Identity::default(),

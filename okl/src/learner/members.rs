@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::learner::Learner;
 use crate::learner::build::build_engine;
 use crate::learner::health::Clipped;
+use crate::parts::budget::BudgetRule;
 use crate::parts::step::AnyStep;
 
 impl Learner {
@@ -133,7 +134,63 @@ impl Learner {
         }
         let mut plain = self.alone(self.engine.bank().map_or(0, Bank::leading_voice))?;
         plain.stop_following();
+        if self.engine.bank().is_some() {
+            plain.frozen = [self.examples(), self.certified_since(), u64::from(!self.has_all_terms())];
+        }
         Ok(plain)
+    }
+
+    /// The number of examples that the bank had learned from which this learner was frozen; none if it was no member of a bank. The bank shared
+    /// terms among its heads, so parts of updates may be missing ([`Learner::truncation_error`]) though no term was dropped.
+    ///
+    /// ```
+    /// # use okl::{Batch, Config, Learner};
+    /// let mut learner = Learner::new(Config::from_toml("warmup = 4")?)?;
+    /// learner.learn(&Batch::new(&[0.0, 9.0, 1.0, 8.0], 1).numbers(&[1.0, -1.0, 1.0, -1.0]))?;
+    /// assert_eq!((learner.frozen_after(), learner.freeze()?.frozen_after()), (None, Some(4)));
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn frozen_after(&self) -> Option<u64> {
+        Some(self.frozen[0]).filter(|examples| *examples > 0)
+    }
+
+    /// The number of examples after which the certificates of truncation and regret count: that of the last change of units or of weights of
+    /// columns, also one before the learner was frozen. 0 if they count all examples.
+    ///
+    /// ```
+    /// # use okl::{Batch, Config, Learner};
+    /// let mut learner = Learner::new(Config::from_toml("kernel = 'auto'\nloss = 'squared'")?)?;
+    /// let x: Vec<f32> = (0..1200).map(|i| ((i * i) as f32 * 0.37).sin()).collect();
+    /// let y: Vec<f64> = x.chunks(2).map(|x| f64::from(x[0])).collect();           // the second column does not matter
+    /// learner.learn(&Batch::new(&x, 2).numbers(&y))?;
+    /// assert_eq!((learner.certified_since(), learner.freeze()?.certified_since()), (512, 512));
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn certified_since(&self) -> u64 {
+        let changes = [self.unit_changes(), self.weight_changes()].into_iter().flatten();
+        changes.filter(|(changes, _)| *changes > 0).map(|(_, at)| at).fold(self.frozen[1], u64::max)
+    }
+
+    /// Whether no term was ever dropped or merged, also before the learner was frozen: there were never as many terms as the budget allows, and no
+    /// change of units removed one. False if that is not known, as for budgets without a number of terms.
+    ///
+    /// ```
+    /// # use okl::{Batch, Config, Learner};
+    /// let settings = "loss = 'squared'\nkernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 0.01\nbudget = 'window:3'";
+    /// let mut learner = Learner::new(Config::from_toml(settings)?)?;
+    /// learner.learn(&Batch::new(&[0.0, 9.0], 1).numbers(&[1.0, -1.0]))?;
+    /// assert!(learner.has_all_terms());
+    /// learner.learn(&Batch::new(&[4.0, 6.0], 1).numbers(&[1.0, -1.0]))?;
+    /// assert!(!learner.has_all_terms());
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn has_all_terms(&self) -> bool {
+        let most = match self.config.budget() {
+            BudgetRule::Unlimited {} => usize::MAX,
+            rule => self.growth().map(|(start, _)| start).or(rule.capacity()).unwrap_or(0),
+        };
+        let same_units = self.unit_changes().is_none_or(|(changes, _)| changes == 0);
+        same_units && self.frozen[2] == 0 && self.terms() < most
     }
 
     /// A weight vector alone has the limit of clipping that it had in its bank. What was clipped at the limit of the kernels does not concern it.

@@ -101,6 +101,9 @@ pub struct Learner {
     pub(crate) units: Option<Units>,
     /// How often the weights of columns changed, and the number of examples at the last change.
     pub(crate) weighed: [u64; 2],
+    /// Of a learner that was a member of a bank: the number of examples at which it was frozen, what [`Learner::certified_since`] was then, and 1 if
+    /// terms had been dropped or merged. Otherwise 0.
+    pub(crate) frozen: [u64; 3],
     threads: usize,
     pool: Option<Pool>,
     identity: Identity,

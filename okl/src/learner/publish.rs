@@ -53,6 +53,7 @@ impl Learner {
             growth: self.growth.clone(),
             units: self.units.clone(),
             weighed: self.weighed,
+            frozen: self.frozen,
             threads: 1,
             pool: None,
             identity: Default::default(),

@@ -257,4 +257,8 @@ pub(crate) const COUNTS: &[Scalar<Learner, u64>] = &[
     // In older versions columns had no weights.
     scalar!("weight_changes", few, Absent::Is(0), |l| l.weighed[0]),
     scalar!("weights_changed_at", few, Absent::Is(0), |l| l.weighed[1]),
+    // Older versions did not know that a learner was a member of a bank.
+    scalar!("frozen_after", few, Absent::Is(0), |l| l.frozen[0]),
+    scalar!("frozen_certified_since", few, Absent::Is(0), |l| l.frozen[1]),
+    scalar!("frozen_without_terms", few, Absent::Is(0), |l| l.frozen[2]),
 ];

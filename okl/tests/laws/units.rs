@@ -221,6 +221,24 @@ fn frozen_units_stay() {
     Learner::from_bytes(&plain.to_bytes()).unwrap();
 }
 
+/// A member that is frozen after a change of units keeps what its certificates do not count: where they begin, and that terms were removed.
+#[test]
+fn a_frozen_member_knows_where_its_certificates_begin() {
+    let (x, y) = stream(600, 100, 1000.0);
+    let mut whole = learner("warmup = 32\nbudget = 'merge:5000'");
+    whole.learn(&Batch::of_f64(&x[..160], 2).numbers(&y[..80])).unwrap();
+    let early = whole.freeze().unwrap();
+    assert_eq!((early.frozen_after(), early.certified_since(), early.has_all_terms()), (Some(80), 0, true));
+    whole.learn(&Batch::of_f64(&x[160..], 2).numbers(&y[80..])).unwrap();
+    let (_, at) = whole.unit_changes().unwrap();
+    assert!(at > 80 && whole.frozen_after().is_none() && !whole.has_all_terms());
+    let plain = Learner::from_bytes(&whole.freeze().unwrap().to_bytes()).unwrap();
+    assert_eq!((plain.frozen_after(), plain.certified_since(), plain.has_all_terms()), (Some(600), at, false));
+    // A copy of a frozen member is still one.
+    let copy = plain.freeze().unwrap();
+    assert_eq!((copy.frozen_after(), copy.certified_since(), copy.has_all_terms()), (Some(600), at, false));
+}
+
 /// A column that jumps is not called a drifting one, neither before its unit is found again nor after; one that drifts is.
 #[test]
 fn a_jump_is_not_said_to_be_a_drift() {
