@@ -26,13 +26,12 @@ pub fn freeze(args: &Freeze) -> anyhow::Result<()> {
     let mut plain = bank.freeze()?;
     if let Some(position) = position {
         let progress = position.progress.saved_with(&plain);
-        plain.set_position(serde_json::to_vec(&Position { frozen: Some(bank.examples()), progress, ..position })?);
+        plain.set_position(serde_json::to_vec(&Position { progress, ..position })?);
     }
-    let weight = bank.members()[0].1;
     store::write(&args.output, &plain.to_bytes())?;
     let said = match bank.members().len() {
         ..2 => format!("a copy. {} is a plain model already, with one setting and nothing to freeze", args.model.display()),
-        _ => inspect::settled(&plain, weight),
+        _ => inspect::settled(&bank),
     };
     note(wrapped(&format!("{}: {said}", args.output.display()), "  "));
     Ok(())

@@ -27,6 +27,9 @@ const LISTED: usize = 4;
 /// A member of a bank is described if it has at least this share of the weight.
 const LEADS: f64 = 0.1;
 
+/// The largest number of members that are described.
+const MOST_LEADING: usize = 3;
+
 /// The largest number of digits; a longer number is rounded. `--json` prints all digits.
 const DIGITS: usize = 8;
 
@@ -52,7 +55,7 @@ pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
     lines.extend(no_threshold(learner));
     lines.extend(units(learner));
     lines.extend(column_weights(learner));
-    if changed_at(learner).is_some() {
+    if learner.certified_since() > 0 {
         return lines; // the regret bound is on the examples after the change, and the losses of these alone are not measured
     }
     let norm = learner.norm2_over_terms().max(0.0).sqrt();
@@ -66,12 +69,6 @@ pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
         ));
     }
     lines
-}
-
-/// The example after which the units or the weights of the columns changed last, if they did: certificates hold from there on.
-fn changed_at(learner: &Learner) -> Option<u64> {
-    let changes = [learner.unit_changes(), learner.weight_changes()].into_iter().flatten();
-    changes.filter(|(changes, _)| *changes > 0).map(|(_, at)| at).max()
 }
 
 /// When the weights of the columns changed, and how far they are apart; none if they did not change.
@@ -107,15 +104,14 @@ const SAME_UPDATES: &str =
 /// The bound on the effect of terms that were dropped or merged.
 fn truncation(learner: &Learner, measured: Measured) -> String {
     let norm = learner.norm2_over_terms().max(0.0).sqrt() / learner.config().target_scale.least_factor();
-    let lost = learner.truncation_error();
-    let since = changed_at(learner).map_or("so far".into(), |at| format!("since example {}", count(at as f64)));
-    if lost == 0.0 && changed_at(learner).is_some() {
-        return format!("No term has been dropped or merged {since}.");
-    }
+    let (lost, all) = (learner.truncation_error(), learner.certified_since() == 0);
+    let since = if all { "so far".into() } else { format!("since example {}", count(learner.certified_since() as f64)) };
     if lost == 0.0 {
         return match learner.config().uses_weights() {
             true => "The model is a weight vector: nothing is truncated.".into(),
-            false => "No term has been dropped or merged: the model is exact.".into(),
+            false if all => "No term has been dropped or merged: the model is exact.".into(),
+            false if learner.has_all_terms() => "No term has been dropped or merged.".into(),
+            false => format!("No term has been dropped or merged {since}."),
         };
     }
     let what = what_is_lost(learner);
@@ -145,20 +141,21 @@ fn weights(learner: &Learner) -> usize {
     learner.engine().basis().slots() * learner.widths()
 }
 
-/// The changes of terms that the truncation error accounts for.
+/// The changes of terms that the truncation error accounts for. A member that was frozen has the losses that it had in its bank.
 fn what_is_lost(learner: &Learner) -> &'static str {
-    let side_by_side = learner.members().len() > 1;
-    let within_budget = match learner.config().budget() {
-        BudgetRule::Unlimited {} => true,
-        rule => rule.capacity().is_some_and(|terms| learner.terms() < terms),
-    };
-    match (side_by_side, within_budget) {
-        (true, true) => {
+    let (bank, frozen) = (learner.members().len() > 1, learner.frozen_after().is_some());
+    match learner.has_all_terms() {
+        true if bank => {
             "No term has been dropped or merged. The settings that learn in parallel share their terms: a row becomes a term where the \
              leading setting needs it, and updates of the others go to the nearest term. The parts of these updates that were left out"
         }
-        (true, false) => "Terms dropped or merged, and parts of updates that settings in parallel could not store,",
-        (false, _) => "Terms dropped or merged",
+        true if frozen => {
+            "No term has been dropped or merged. This model was a member of a bank, whose settings shared their terms: where another setting led, \
+             updates of this one went to the nearest term. The parts of these updates that were left out"
+        }
+        false if bank => "Terms dropped or merged, and parts of updates that settings in parallel could not store,",
+        false if frozen => "Terms dropped or merged, and parts of updates that this member of a bank could not store,",
+        _ => "Terms dropped or merged",
     }
 }
 
@@ -224,7 +221,7 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
                 Some(rows) => format!("{did}; of {} rows in a random order, not in that of the file", count(rows as f64)),
                 None => did,
             };
-            let did = match position.frozen.filter(|_| !did.is_empty()) {
+            let did = match learner.frozen_after().filter(|_| !did.is_empty()) {
                 Some(examples) => format!(
                     "{did}; the first {} examples were predicted by the bank from which this member was frozen",
                     count(examples as f64)
@@ -264,7 +261,7 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String], name: i
     // The share of examples outside the margin, tube or scale is a rate of alerts only for a detector.
     let alerts = learner.config().loss.reads() == Reads::Nothing;
     json!({
-        "config": learner.config(), "examples": learner.examples(), "rows": position.seen, "progressive": position.progress.to_json(quantile_in_units(learner)), "frozen_after": position.frozen, "terms": learner.terms(), "features": learner.features(),
+        "config": learner.config(), "examples": learner.examples(), "rows": position.seen, "progressive": position.progress.to_json(quantile_in_units(learner)), "frozen_after": learner.frozen_after(), "terms": learner.terms(), "features": learner.features(),
         "feature_names": names, "hash_bits": position.schema.as_ref().and_then(Schema::hash_bits), "missing": missing(position), "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "step_sizes": learner.step_sizes(), "theta": learner.theta(),
         "offset": learner.predicting_offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate().filter(|_| alerts), "outside_rate": learner.alert_rate().filter(|_| !alerts),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": rule_of(learner, m), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
@@ -400,34 +397,63 @@ fn positive_class(learner: &Learner) -> Option<&Label> {
     learner.positive().and_then(|class| learner.classes().get(class))
 }
 
-/// The members of a bank with the largest weights.
+/// The members of a bank with the largest weights. `okl freeze` writes the first of them.
 pub fn bank(learner: &Learner) -> String {
     let members = learner.members();
     if members.len() == 1 {
         return String::new();
     }
-    let leading = members.iter().take_while(|(_, weight)| *weight >= LEADS).take(3);
-    let leading: Vec<String> =
-        leading.map(|(member, weight)| format!("{} {}", percent(*weight), member_in_words(learner, member))).collect();
-    match leading.is_empty() {
-        true => format!("{} settings in parallel; none of them has {} of the weight", members.len(), percent(LEADS)),
-        false => format!("{} settings in parallel: {}", members.len(), leading.join("; ")),
+    let count = members.len();
+    let leading = members.iter().take_while(|(_, weight)| *weight >= LEADS).take(MOST_LEADING).count();
+    let listed: Vec<String> = told_apart(learner, &members[..leading.max(1)]);
+    let keeps = if learner.warming_up() { "" } else { " (okl freeze writes this one)" };
+    match (leading, &listed[..]) {
+        (0, [first, ..]) => format!(
+            "{count} settings in parallel; none of them has {} of the weight; the largest is {first}{keeps}",
+            percent(LEADS)
+        ),
+        (_, [first, others @ ..]) => {
+            let others: String = others.iter().map(|other| format!("; {other}")).collect();
+            format!("{count} settings in parallel: {first}{keeps}{others}")
+        }
+        _ => String::new(),
     }
+}
+
+/// Weights and settings of members. Where two of them have the same settings in words, the number of the kernel is added: two kernels of a bank
+/// may have the same gamma.
+fn told_apart(learner: &Learner, members: &[(Member, f64)]) -> Vec<String> {
+    let words: Vec<String> = members.iter().map(|(member, _)| member_in_words(learner, member)).collect();
+    let one = |((member, weight), text): (&(Member, f64), &String)| {
+        let alone = words.iter().filter(|other| *other == text).count() == 1;
+        let number = if alone { String::new() } else { format!(", kernel {} of {}", member.width + 1, learner.widths()) };
+        format!("{} {text}{number}", percent(*weight))
+    };
+    members.iter().zip(&words).map(one).collect()
 }
 
 /// The settings of a member.
 pub fn member_in_words(learner: &Learner, member: &Member) -> String {
     let step = typed(&member.step);
-    let kernel = kernel_of(learner, member);
-    let several = learner.config().kernel.given().is_some_and(|kernels| kernels.all().len() > 1);
-    let width = match kernel.gaussian_gamma() {
-        _ if several => format!(" {}", typed(&KernelRule::from(kernel))),
-        gamma => gamma.map_or(String::new(), |g| format!(" gamma {}", figure(g))),
-    };
+    let kernel = kernel_words(learner, member).map_or(String::new(), |kernel| format!(" {kernel}"));
     let losses = learner.config().loss.all();
     let loss = if losses.len() > 1 { format!(" {}", typed(&losses[member.loss])) } else { String::new() };
     let average = if member.average == Average::None { "" } else { ", averaged" };
-    format!("{step} lambda {}{width}{loss}{average}", figure(member.lambda))
+    // In the bank of `kernel = auto` some kernels read columns with weights, and others do not.
+    let weighs = learner.weight_changes().is_some() && learner.column_weights(member.width).is_some();
+    let weighted = if weighs { ", columns weighted" } else { "" };
+    format!("{step} lambda {}{kernel}{loss}{average}{weighted}", figure(member.lambda))
+}
+
+/// The kernel of a member; none if all members have the same one and it is not Gaussian.
+fn kernel_words(learner: &Learner, member: &Member) -> Option<String> {
+    let kernel = kernel_of(learner, member);
+    let several = learner.config().kernel.given().is_some_and(|kernels| kernels.all().len() > 1);
+    match kernel.gaussian_gamma() {
+        Some(gamma) if !several => Some(format!("gamma {}", figure(gamma))),
+        _ if several || learner.widths() > 1 => Some(typed(&KernelRule::from(kernel))),
+        _ => None,
+    }
 }
 
 /// The kernel of a member; the first one, where it has one per part of an operator.
@@ -452,12 +478,11 @@ fn typed(part: &impl serde::Serialize) -> String {
     shorthand(&serde_json::to_value(part).unwrap_or_default())
 }
 
-/// The settings of a plain learner that was a member of a bank, and its weight there.
-pub fn settled(plain: &Learner, weight: f64) -> String {
-    let member = &plain.members()[0].0;
-    let kernel = kernel_of(plain, member);
-    let named = if kernel.gaussian_gamma().is_some() { String::new() } else { format!(" {}", typed(&rule_of(plain, member))) };
-    format!("{}{named}, which had {} of the weight", member_in_words(plain, member), percent(weight))
+/// The settings of the member that `okl freeze` writes, as [`bank`] shows them, and its weight.
+pub fn settled(bank: &Learner) -> String {
+    let (member, weight) = &bank.members()[0];
+    let kernel = kernel_words(bank, member).is_none().then(|| format!(" {}", typed(&rule_of(bank, member))));
+    format!("{}{}, which had {} of the weight", member_in_words(bank, member), kernel.unwrap_or_default(), percent(*weight))
 }
 
 fn named(name: &str, value: &str) -> String {

@@ -39,9 +39,6 @@ pub struct Position {
     /// The number of rows that were learned or predicted, over all runs, each counted once. None if a file of an older version began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<u64>,
-    /// If the model was a member of a bank (`okl freeze`): the number of examples that the bank had learned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub frozen: Option<u64>,
     /// Order and number of passes, format and columns.
     #[serde(default)]
     pub way: Way,
@@ -123,11 +120,6 @@ pub fn feature_names(learner: &Learner) -> Option<Vec<String>> {
 /// How well a learner did under the command line while it learned.
 pub fn progress(learner: &Learner) -> Progress {
     serde_json::from_slice::<Position>(learner.position()).map(|position| position.progress).unwrap_or_default()
-}
-
-/// Of a model that was a member of a bank (`okl freeze`): the number of examples that the bank had learned.
-pub fn frozen(learner: &Learner) -> Option<u64> {
-    serde_json::from_slice::<Position>(learner.position()).ok()?.frozen
 }
 
 /// The rules by which a learner's features are made of the columns of a table, as flags; none if each feature is the number in a column.

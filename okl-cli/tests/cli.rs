@@ -34,6 +34,8 @@ mod kept;
 mod labels;
 #[path = "cli/measured.rs"]
 mod measured;
+#[path = "cli/members.rs"]
+mod members;
 #[cfg(target_os = "linux")]
 #[path = "cli/memory.rs"]
 mod memory;

@@ -19,24 +19,26 @@ pub fn estimated(asked: &Config, learner: &Learner) -> Option<String> {
     }
     if let [(leader, weight), _, ..] = &learner.members()[..] {
         let (all, leader) = (learner.members().len(), member_in_words(learner, leader));
-        return Some(format!("Of {all} settings, {} of the weight is on {leader}.{}", percent(*weight), units(asked, learner)));
+        let units = units(asked, learner, leader.contains("gamma"));
+        return Some(format!("Of {all} settings, {} of the weight is on {leader}.{units}", percent(*weight)));
     }
     let mut gammas = Vec::new();
     settled(&value(asked), &value(now), &mut gammas);
     let list = gammas.iter().map(|gamma| figure(*gamma)).collect::<Vec<_>>().join(", ");
     if gammas.is_empty() {
-        return Some(units(asked, learner).trim().to_owned()).filter(|units| !units.is_empty());
+        let given = value(now)["kernel"].to_string().contains("gamma");
+        return Some(units(asked, learner, given).trim().to_owned()).filter(|units| !units.is_empty());
     }
     Some(format!(
         "From the first {} examples: gamma = {list}{}.{}",
         count(asked.warmup as f64),
         alike(now),
-        units(asked, learner)
+        units(asked, learner, true)
     ))
 }
 
-/// The units of the columns, if the scale was estimated from the first rows, and those of gamma, if the kernel has one.
-fn units(asked: &Config, learner: &Learner) -> String {
+/// The units of the columns, if the scale was estimated from the first rows, and those of gamma, if the reader knows one: it was given or is shown.
+fn units(asked: &Config, learner: &Learner, gamma: bool) -> String {
     let now = learner.config();
     let changed = learner.unit_changes().filter(|(changes, _)| *changes > 0);
     let text = match changed {
@@ -46,7 +48,7 @@ fn units(asked: &Config, learner: &Learner) -> String {
         ),
         None => units_of_gamma(asked, now),
     };
-    match (value(now)["kernel"].to_string().contains("gamma"), text.rsplit_once("; gamma")) {
+    match (gamma, text.rsplit_once("; gamma")) {
         (false, Some((columns, _))) => format!("{columns}."),
         _ => text,
     }

@@ -459,10 +459,9 @@ fn position(
     let given = Way { id: given.id.clone().or(id), weight: given.weight.clone().or(weight), ..given };
     if !stream.r#continue {
         let ids = model.ids + model.lines;
-        let Position { schema, filled, progress, seen, frozen, learned, .. } = model;
+        let Position { schema, filled, progress, seen, learned, .. } = model;
         let filled_before = filled.clone();
-        let begun =
-            Position { way: given, ids, schema, progress, seen, frozen, learned, filled_before, filled, ..Position::default() };
+        let begun = Position { way: given, ids, schema, progress, seen, learned, filled_before, filled, ..Position::default() };
         return Ok((begun, inherited));
     }
     if given.shuffle.is_some() && given.shuffle != old.shuffle {

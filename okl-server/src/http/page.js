@@ -123,7 +123,7 @@ function card(model) {
   }
   if (model.warming_up) words.push("Warming up: widths and scales are estimated again from the first rows.");
   if (model.truncation_error === 0) words.push("No term has been dropped or merged: the model is exact.");
-  if (model.truncation_error > 0) words.push(`Terms dropped or merged so far have a norm of at most ${number(model.truncation_error)}.`);
+  if (model.truncation_error > 0) words.push(`Terms dropped or merged, and parts of updates that were not stored, have a norm of at most ${number(model.truncation_error)}.`);
   const detail = element("details", {}, element("summary", { textContent: "Details" }));
   detail.dataset.name = model.name;
   detail.addEventListener("toggle", () => inspect(detail));
