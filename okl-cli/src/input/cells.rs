@@ -118,8 +118,9 @@ impl Columns {
         } else if self.started() && is_date(text) {
             "a date or time, expected a number; correct it".into()
         } else if self.started() {
-            // The column had numbers in earlier rows or in the model's data, so advice about options for text columns would not help.
-            "expected a number, as in earlier rows; correct it".into()
+            let or =
+                self.with_one_hot(name).map_or(String::new(), |flag| format!(", or if the column has categories use {flag}"));
+            format!("expected a number, as in earlier rows; correct it{or}")
         } else if is_date(text) {
             format!("a date or time, expected a number; {}", of_date(name, text))
         } else {

@@ -76,6 +76,8 @@ pub(super) struct Columns {
     unknown: [Vec<String>; 2],
     /// Whether rows add columns only, and no indicators, levels and words.
     pub only_columns: bool,
+    /// Whether the columns are those of a model: options for columns do not change them any more.
+    of_model: bool,
     /// See [`super::Chunk::said`]; what no chunk has said yet.
     pub said: Vec<String>,
     /// The columns of [`Options::inherited`] that the file does not have.
@@ -95,6 +97,9 @@ pub(super) struct Shape {
     /// Whether features have numbers from 1 instead of names.
     pub indexed: bool,
 }
+
+/// A longer flag is not part of an advice.
+const LONGEST_FLAG: usize = 200;
 
 /// The index of the column that stands for all ignored cells.
 const NOWHERE: u32 = 0;
@@ -148,6 +153,7 @@ impl Columns {
             only_kept: false,
             unknown: Default::default(),
             only_columns: false,
+            of_model: options.schema.is_some(),
             said: Vec::new(),
             absent: Vec::new(),
             schema,
@@ -275,6 +281,19 @@ impl Columns {
     /// Whether there has been a row: in this input, or in the data of the model.
     pub fn started(&self) -> bool {
         self.kept.rows > 0
+    }
+
+    /// The flag --one-hot with a column of numbers beside the columns that it reads already; none without --one-hot, and for the columns of a model.
+    pub fn with_one_hot(&self, name: &str) -> Option<String> {
+        let texts = self.list.iter().filter(|column| matches!(column.role, Role::Category(_))).map(|column| &*column.name);
+        let names: Vec<&str> = std::iter::once(name).chain(texts).collect();
+        let flag = format!("--one-hot {}", names.join(","));
+        let can_be_typed = flag.chars().count() <= LONGEST_FLAG && !names.iter().any(|name| name.contains([',', ' ']));
+        (self.uses_one_hot() && !self.of_model && can_be_typed).then_some(flag)
+    }
+
+    fn uses_one_hot(&self) -> bool {
+        self.schema.one_hot || !self.schema.categories.is_empty()
     }
 
     /// Whether the current row has added features.

@@ -278,14 +278,18 @@ impl Targets {
     }
 }
 
-/// The advice after a third class under a loss for two classes.
-pub fn more_classes(args: &Learn) -> &'static str {
+/// The advice after a third class under a loss for two classes. `numbers`: all classes so far are numbers.
+pub fn more_classes(args: &Learn, numbers: bool) -> String {
+    let if_number = |advice: &str| if numbers { format!(", for a number {advice}") } else { String::new() };
     if args.stream.resume.is_some() {
-        "this model separates two classes; for more, learn a new model with --task classes"
+        "this model separates two classes; for more, learn a new model with --task classes".into()
     } else if args.settings.loss.is_some() || args.settings.config.is_some() {
-        "this loss separates two classes; for more use --loss max_margin, for a number --loss squared"
+        format!("this loss separates two classes; for more use --loss max_margin{}", if_number("--loss squared"))
     } else {
-        "the first rows had two classes, so okl chose a loss for two; for more run again with --task classes, for a number with --task numbers"
+        format!(
+            "the first rows had two classes, so okl chose a loss for two; for more run again with --task classes{}",
+            if_number("with --task numbers")
+        )
     }
 }
 

@@ -114,9 +114,13 @@ fn recall(args: &Learn, run: &mut Run, passes: &Passes) -> anyhow::Result<bool> 
     }
 }
 
+/// The number that a label is, if it is one.
+fn number(label: &str) -> Option<f64> {
+    label.trim_matches(['\'', '"']).parse().ok()
+}
+
 /// Whether two texts are the same number, as 01 and 1 are.
 fn is_same_number(found: &str, class: &str) -> bool {
-    let number = |text: &str| text.trim_matches(['\'', '"']).parse::<f64>().ok();
     number(found).is_some() && number(found) == number(class)
 }
 
@@ -130,7 +134,10 @@ fn with_advice(refused: Refused, learner: &Learner, args: &Learn) -> Refused {
                 Some(class) => format!(
                     "{a} or {b}: {found} and {class} are two classes, because they are written differently; write {class}"
                 ),
-                None => format!("{a} or {b}: {}", begin::more_classes(args)),
+                None => {
+                    let numbers = [&found, &a.to_string(), &b.to_string()].iter().all(|label| number(label).is_some());
+                    format!("{a} or {b}: {}", begin::more_classes(args, numbers))
+                }
             };
             Refused { kind: ErrorKind::Target { row, found, expected }, ..refused }
         }

@@ -16,9 +16,12 @@ fn a_bad_cell_gets_advice_that_works() {
         for file in [&bad, &date] {
             let err = String::from_utf8(okl(&[command, &[file]].concat()).output().unwrap().stderr).unwrap();
             assert!(err.contains("row 42, column 'y'") && err.contains("expected a number"), "{err}");
-            assert!(!err.contains("--one-hot") && !err.contains("--ignore"), "{err}");
+            let encodes = command.contains(&"--one-hot") && file == &bad;
+            assert_eq!(err.contains("--one-hot y;"), encodes, "{err}");
+            assert!(!err.contains("--ignore"), "{err}");
         }
     }
+    succeed(&[&learn[..], &["--one-hot", "y", &bad]].concat());
     // In the first row it is a column of text: then the options help.
     let text = folder.write("t.csv", "x,city,where\n1,Paris,a\n2,Rome,b\n");
     fail(&["learn", &text, "--target", "where"], 2, &["--one-hot", "--ignore city"]);
@@ -181,6 +184,45 @@ fn a_third_label_gets_advice_that_fits_it() {
     fail(&["learn", &numbers, "--target", "y", "--loss", "hinge", "--quiet"], 1, &["for a number --loss squared"]);
     let zero = folder.write("z.csv", "x,y\n1,0\n2,1\n3,01\n");
     fail(&["learn", &zero, "--target", "y", "--loss", "hinge", "--quiet"], 1, &["row 4", "written differently", "write 1"]);
+}
+
+/// Text is no number: the advice after a third class works.
+#[test]
+fn a_third_text_gets_no_advice_about_numbers() {
+    let folder = Folder::new("advice-text");
+    let texts = folder.write("t.csv", "x,y\n1,a\n2,b\n3,c\n");
+    let learn = ["learn", &texts, "--target", "y", "--quiet", "--loss"];
+    let output = okl(&[&learn[..], &["hinge"]].concat()).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("for more use --loss max_margin;") && !said.contains("number"), "{said}");
+    succeed(&[&learn[..], &["max_margin"]].concat());
+    // Two texts in the rows from which the loss is chosen, and a third one later.
+    let rows: String = (0..6000).map(|i| format!("{i},{}\n", if i == 5999 { "c" } else { ["a", "b"][i % 2] })).collect();
+    let late = folder.write("l.csv", format!("x,y\n{rows}"));
+    let learn = ["learn", &late, "--target", "y", "--quiet", "--kernel", "linear"];
+    let output = okl(&learn).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("run again with --task classes;") && !said.contains("number"), "{said}");
+    succeed(&[&learn[..], &["--task", "classes"]].concat());
+}
+
+/// A text in a column of numbers: the flag that is named reads the column as text, and those that are text already.
+#[test]
+fn a_text_among_numbers_names_the_columns_of_text() {
+    let folder = Folder::new("advice-one-hot");
+    let rows: String = (0..60).map(|i| format!("{},{},{}\n", ["4", "6"][i % 2], ["u", "v", "w"][i % 3], i % 7)).collect();
+    let data = folder.write("c.csv", format!("cylinders,make,y\n{rows}rotary,u,3\n"));
+    let learn = ["learn", &data, "--target", "y", "--quiet", "--one-hot"];
+    let flag = "expected a number, as in earlier rows; correct it, or if the column has categories use --one-hot cylinders,make;";
+    fail(&learn, 1, &["row 62, column 'cylinders'", flag]);
+    fail(&[&learn[..], &["make"]].concat(), 1, &[flag]);
+    succeed(&[&learn[..], &["cylinders,make"]].concat());
+    // The columns of a model stay what they are.
+    let (good, model) = (folder.write("g.csv", format!("cylinders,make,y\n{rows}")), folder.path("m.okl"));
+    succeed(&["learn", &good, "--target", "y", "--one-hot", "-o", &model, "--quiet"]);
+    let output = okl(&["predict", &model, &data]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("as in earlier rows; correct it") && !said.contains("--one-hot"), "{said}");
 }
 
 /// All that LIBSVM cannot express is said at once.
