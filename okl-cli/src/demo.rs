@@ -94,7 +94,7 @@ fn learn(csv: String, target: Option<&str>, settings: &str, quiet: bool) -> anyh
         Options { targets: target.map(str::to_owned).into_iter().collect(), want_target: target.is_some(), ..Options::default() };
     let mut reader = Reader::of("demo", Cursor::new(csv.into_bytes()), options)?;
     let mut run = Run::new(Learner::new(config)?, task);
-    let mut audience = Audience { table: Table::new(quiet), bar: table::bar(quiet) };
+    let mut audience = Audience { table: Table::new(quiet, false), bar: table::bar(quiet) };
     while let Some(chunk) = reader.next()?.filter(|_| !interrupted()) {
         run.learn(&chunk, &mut audience)?;
         audience.bar.set_position(run.rows());

@@ -190,6 +190,11 @@ impl Halves {
     }
 }
 
+/// The rows from which a run draws its sample. A run that continues an earlier one over the same data (--continue) reads the rows before again.
+pub fn sampled(continued: bool) -> &'static str {
+    if continued { "rows of the data" } else { "rows of this run" }
+}
+
 /// The figures of the current model on a random sample of the rows that it has learned.
 #[derive(Clone, Debug, Serialize)]
 pub struct Past {
@@ -197,8 +202,11 @@ pub struct Past {
     pub rows: u64,
     /// Rows from which it was drawn.
     pub drawn_from: u64,
-    /// Whether these are all rows that the model has learned; otherwise they are the rows of this run.
+    /// Whether these are all rows that the model has learned; otherwise they are those of [`sampled`].
     pub all_rows: bool,
+    /// Whether this run continues an earlier one over the same data.
+    #[serde(skip)]
+    pub continued: bool,
     /// Whether the model had learned other rows before this run: the progressive error is that of the rows of this run.
     #[serde(skip)]
     pub resumed: bool,
@@ -266,6 +274,7 @@ impl Past {
             rows: reservoir.len() as u64,
             drawn_from: reservoir.seen(),
             all_rows: true,
+            continued: false,
             resumed: false,
             coverage: scoring.metrics().covered().map(|[below, all]| below / all).filter(|share| share.is_finite()),
             error,
@@ -290,7 +299,7 @@ impl Past {
     /// "1,000 of 581,012 learned rows".
     pub fn of_rows(&self) -> String {
         let (rows, all) = (count(self.rows as f64), count(self.drawn_from as f64));
-        let of = if self.all_rows { "learned rows" } else { "rows of this run" };
+        let of = if self.all_rows { "learned rows" } else { sampled(self.continued) };
         if self.drawn_from == 1 {
             return format!("the one {}", of.replacen("rows", "row", 1));
         }

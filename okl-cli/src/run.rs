@@ -65,6 +65,8 @@ pub struct Run {
     owed: u64,
     /// The number of examples in the complete passes.
     before_pass: u64,
+    /// The pass that the next row begins, if it begins one.
+    next_pass: Option<u64>,
     started: Instant,
     learning: Duration,
     last: (Instant, u64),
@@ -131,6 +133,7 @@ impl Run {
             lines: None,
             owed: 0,
             before_pass: 0,
+            next_pass: None,
             started: now,
             learning: Duration::ZERO,
             last: (now, 0),
@@ -188,8 +191,20 @@ impl Run {
         self.training.as_mut().map_or(&mut self.metrics, |training| &mut training.metrics)
     }
 
-    /// Begins another pass over the same rows; its figures are training errors.
+    /// Lets the next row begin another pass over the same rows; its figures are training errors. A pass without a row, which a signal came before,
+    /// has no figures.
     pub fn begin_pass(&mut self, pass: u64) {
+        self.next_pass = Some(pass);
+    }
+
+    /// The number of the pass of the next row.
+    pub fn pass(&self) -> u64 {
+        self.next_pass.or(self.training.as_ref().map(|training| training.pass)).unwrap_or(1)
+    }
+
+    /// Begins the figures of the pass that [`Run::begin_pass`] announced.
+    fn enter_pass(&mut self) {
+        let Some(pass) = self.next_pass.take() else { return };
         self.before_pass = self.examples();
         let metrics = metrics(&self.learner, self.metrics.task());
         let metrics = match self.training.take() {
@@ -273,6 +288,7 @@ impl Run {
         let mut labels = self.labels(chunk)?;
         let mut first = 0;
         while first < chunk.rows && !(interrupted() && self.rows() >= self.owed) {
+            self.enter_pass();
             let last = chunk.rows.min(first + self.until_pause(watch));
             self.name_classes(chunk, &mut labels, first..last);
             self.learn_block(chunk, &labels, first..last)?;

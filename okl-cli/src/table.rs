@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use crate::inspect::stored;
 use crate::metrics::{Measure, Task, count, figure};
+use crate::past_rows::sampled;
 use crate::run::Run;
 
 /// The width of a line on a terminal, less the indent of two columns.
@@ -95,12 +96,14 @@ pub struct Table {
     training: Option<bool>,
     /// The number of rows at the last line.
     at: u64,
+    /// See [`sampled`].
+    sampled: &'static str,
 }
 
 impl Table {
-    /// A table without lines.
-    pub fn new(quiet: bool) -> Self {
-        Table { quiet, training: None, at: 0 }
+    /// A table without lines. `continued`: see [`sampled`].
+    pub fn new(quiet: bool, continued: bool) -> Self {
+        Table { quiet, training: None, at: 0, sampled: sampled(continued) }
     }
 
     /// Writes one line, unless this row already has one, and starts a new "since last" interval.
@@ -111,7 +114,7 @@ impl Table {
         let training = run.training.is_some();
         if !self.quiet {
             if self.training.replace(training) != Some(training) {
-                note(legend(run.metrics.measure(), training, stored(&run.learner).0));
+                note(legend(run.metrics.measure(), training, stored(&run.learner).0, self.sampled));
             }
             note(row(run));
         }
@@ -120,15 +123,16 @@ impl Table {
 }
 
 /// The header, with an explanation of its columns above it.
-fn legend(measure: Measure, training: bool, stored: &str) -> String {
+fn legend(measure: Measure, training: bool, stored: &str, sampled: &str) -> String {
     let past = match measure {
-        Measure::ShareOfMistakes => "past %: error of the current model on up to 1,000 rows of this run, as learned",
-        Measure::PinballLoss => "past: pinball loss of the current model on up to 1,000 rows, as learned",
-        Measure::MeanAbsoluteError => "past |r|: error of the current model on up to 1,000 rows of this run, as learned",
-        Measure::ShareOfAlerts => "past %: alerts of the current model on up to 1,000 past rows",
+        Measure::ShareOfMistakes => "past %: error",
+        Measure::PinballLoss => "past: pinball",
+        Measure::MeanAbsoluteError => "past |r|: error",
+        Measure::ShareOfAlerts => "past %: alerts",
     };
+    let past = format!("{past} of the current model on up to 1,000 {sampled}, as learned");
     let again = "later passes: the rows have been learned before, so these are training errors";
-    format!("{}\n{}", if training { again } else { past }, header(measure, training, stored))
+    format!("{}\n{}", if training { again } else { &past }, header(measure, training, stored))
 }
 
 fn header(measure: Measure, training: bool, stored: &str) -> String {

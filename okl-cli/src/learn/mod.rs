@@ -66,7 +66,7 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
         passes,
         all_rows,
         learned_before,
-        table: Table::new(args.show.quiet),
+        table: Table::new(args.show.quiet, args.stream.r#continue),
         bar: table::bar(args.show.quiet),
         predictions,
         lost: None,
@@ -251,7 +251,7 @@ impl Session<'_> {
 
     /// Starts the figures of a new pass, which are training errors. Writes a line of the table at the end of passes 1, 2, 4, ...
     fn follow_pass(&mut self, run: &mut Run) {
-        let counted = run.training.as_ref().map_or(1, |training| training.pass);
+        let counted = run.pass();
         if counted == self.passes.pass() {
             return;
         }

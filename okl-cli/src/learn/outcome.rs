@@ -95,6 +95,7 @@ impl Session<'_> {
         self.save(run)?;
         let past = run.past_filled(&self.passes.schema().targets, |chunk| self.fill(chunk))?.map(|past| Past {
             all_rows: self.all_rows,
+            continued: self.args.stream.r#continue,
             resumed: self.learned_before > 0,
             ..past
         });

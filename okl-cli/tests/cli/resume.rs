@@ -1,7 +1,7 @@
 //! Stopping and going on: more data, the same data, checkpoints, kill -9, Ctrl-C.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead as _, Read as _, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -244,6 +244,61 @@ fn interrupt(pid: u32) {
 fn until_the_table(said: &mut String, from: &mut impl std::io::BufRead) {
     while !said.contains("avg loss") {
         assert!(from.read_line(said).unwrap() > 0, "{said}");
+    }
+}
+
+/// A signal between two passes: the next pass has no row and no figures. The run waits at the end of the second pass, because the pipe of its messages
+/// is full.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_between_two_passes_ends_the_run_in_the_earlier_one() {
+    let folder = Folder::new("between-passes");
+    let data = folder.write("n.csv", numbers(1500));
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut child = okl(&["learn", &data, "--target", "u", "--ignore", "v", "--passes", "3"])
+        .stderr(writer.try_clone().unwrap())
+        .spawn()
+        .unwrap();
+    let (mut reader, mut said) = (std::io::BufReader::new(reader), String::new());
+    while !said.contains(" 2048 ") {
+        assert!(reader.read_line(&mut said).unwrap() > 0, "{said}");
+    }
+    let filler = std::thread::spawn(move || (&writer).write_all(" \n".repeat(1 << 16).as_bytes()));
+    let waits = || fs::read_to_string(format!("/proc/{}/stat", child.id())).is_ok_and(|stat| stat.contains(") S "));
+    let mut still = 0;
+    while still < 20 {
+        std::thread::sleep(Duration::from_millis(50));
+        still = if waits() { still + 1 } else { 0 };
+    }
+    interrupt(child.id());
+    std::thread::sleep(Duration::from_millis(300));
+    reader.read_to_string(&mut said).unwrap();
+    filler.join().unwrap().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    let said: String = said.lines().filter(|line| !line.trim().is_empty()).map(|line| format!("{line}\n")).collect();
+    assert!(said.contains("in pass 2, of rows that had been learned before") && !said.contains("in pass 3"), "{said}");
+}
+
+/// The sample of past rows is drawn from the rows of this run, or with --continue from those of the data.
+#[test]
+fn the_table_says_from_which_rows_the_sample_is_drawn() {
+    let folder = Folder::new("past-legend");
+    let (data, model) = (folder.write("n.csv", numbers(400)), folder.path("m.okl"));
+    let longer = folder.write("l.csv", numbers(500));
+    for (settings, figure) in [
+        (&["--target", "u", "--ignore", "v", "--loss", "quantile:0.9"][..], "past: pinball"),
+        (&["--target", "u", "--ignore", "v"], "past |r|: error"),
+        (&["--task", "novelty"], "past %: alerts"),
+    ] {
+        succeed(&[&["learn", &data, "-o", &model, "--quiet"][..], settings].concat());
+        for (more, rows) in [(&data, "rows of this run"), (&longer, "rows of the data")] {
+            let resume = ["learn", more, "--resume", &model];
+            let continued: &[&str] = if more == &longer { &["--continue"] } else { &[] };
+            let said = succeed(&[&resume[..], continued].concat()).1;
+            let legend = format!("{figure} of the current model on up to 1,000 {rows}, as learned\n");
+            assert!(said.contains(&legend), "{legend}: {said}");
+            assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+        }
     }
 }
 
