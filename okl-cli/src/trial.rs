@@ -13,11 +13,11 @@
 //! on the whole table, each piece of advice lowered the error or brought the coverage closer. Without the trial, and with units from mean and
 //! deviation, units were advised for skewed targets whose error they raised.
 
-use okl::loss::AnyLoss;
+use okl::loss::{AnyLoss, pinball};
 use okl::{Config, Learner, Workspace};
 
 use crate::input::Chunk;
-use crate::metrics::{Task, count, figure, pinball};
+use crate::metrics::{Task, count, figure};
 use crate::past_rows::FEWEST;
 use crate::run::{Run, batch, interrupted};
 use crate::scoring::quantile;

@@ -25,12 +25,13 @@
 
 use std::time::Instant;
 
+use okl::loss::pinball;
 use okl::{Config, Learner};
 use serde::Serialize;
 
 use crate::args::{Learn, SaveModel};
 use crate::input::{Chunk, is_stream};
-use crate::metrics::{Measure, Task, WINDOW, count, pinball};
+use crate::metrics::{Measure, Task, WINDOW, count};
 use crate::past_rows::{FEWEST, Reservoir, coverage_line};
 use crate::random::order;
 use crate::run::{Run, interrupted};

@@ -22,6 +22,7 @@ pub use summary::{
 
 use classes::ClassCounts;
 use numbers::OutputCounts;
+use okl::loss::pinball;
 use okl::means::{Mean, Window};
 
 /// The type of prediction.
@@ -68,11 +69,6 @@ impl Measure {
             Measure::ShareOfMistakes | Measure::ShareOfAlerts => percent(value),
         }
     }
-}
-
-/// The pinball loss of a residual (target minus score) for the quantile q.
-pub fn pinball(q: f64, residual: f64) -> f64 {
-    (q * residual).max((q - 1.0) * residual)
 }
 
 /// The target of a row.

@@ -13,7 +13,7 @@ use super::sent::unknown_kind;
 use super::{Call, Server, guard, openapi, page};
 use crate::background::guarded;
 use crate::model::columns::{self, Absent};
-use crate::model::figures::rate_of;
+use crate::model::figures::{quantile, rate_of};
 use crate::model::folder::Settings;
 use crate::model::{LabelRequest, LearnRequest, Model, Published};
 use crate::refusal::{Answered, Refusal};
@@ -112,7 +112,7 @@ pub(super) fn figures(model: &Model) -> Value {
         "features": of(|l| json!(l.features())), "outputs": of(|l| json!(l.outputs())), "terms": of(|l| json!(l.terms())), "bytes": of(|l| json!(l.bytes())),
         "eta": of(|l| json!(l.eta())), "classes": classes, "positive": positive, "warming_up": of(|l| json!(l.warming_up())),
         "alert_rate": of(|l| rate_json(l, true)), "outside_rate": of(|l| rate_json(l, false)),
-        "truncation_error": of(|l| json!(l.truncation_error())), "threshold": of(|l| json!(l.threshold())),
+        "truncation_error": of(|l| json!(l.truncation_error())), "threshold": of(|l| json!(l.threshold())), "quantile": of(|l| json!(quantile(l))),
     })
 }
 

@@ -72,7 +72,8 @@ fn answer(action: Action) -> &'static str {
     match action {
         Action::Describe => {
             "rows, examples: all that the model has learned, also before its file was uploaded. error, loss: means over the examples since \
-             the model is on this server, each measured before its update; error of a detector: the share of alerts among the rows since it \
+             the model is on this server, each measured before its update; error of a number: |score - target|, with the loss quantile the pinball loss; error of a \
+             detector: the share of alerts among the rows since it \
              has a threshold. alert_rate (detectors only): rate, the same share since the model was made, with every row counted by its \
              weight; requested, the share nu; bound, an upper bound on their distance. outside_rate (other losses with nu): the same for the \
              share of examples outside the margin or tube."

@@ -88,7 +88,7 @@ function card(model) {
   const classes = model.classes && model.classes.length > 0;
   const detector = typeof model.threshold === "number";
   const error = classes || detector ? percent : number;
-  const what = classes ? "wrong" : detector ? "alerts" : "mean |error|";
+  const what = classes ? "wrong" : detector ? "alerts" : model.quantile ? "mean pinball loss" : "mean |error|";
   const figures = element("dl", {});
   const novelty = model.alert_rate && detector;
   if (novelty) {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use okl::certificate::AlertRate;
-use okl::loss::{Loss, Reads};
+use okl::loss::{AnyLoss, Loss, Reads, pinball};
 use okl::means::{Mean, Spread, Window};
 use okl::{Label, Learner};
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ pub struct Figures {
     /// The sum of the losses, each times its weight.
     #[serde(deserialize_with = "infinite")]
     pub loss: f64,
-    /// The sum of the errors, each times its weight: 1 for a wrong class or an alert, |score - target| for numbers.
+    /// The sum of the errors, each times its weight: 1 for a wrong class or an alert, of numbers as [`error_of`] has it.
     #[serde(deserialize_with = "infinite")]
     pub error: f64,
     /// The total weight of the examples in `loss`. None in older snapshots: there, every example counts 1.
@@ -192,14 +192,21 @@ pub fn rate_of(learner: &Learner, of_alerts: bool) -> Option<AlertRate> {
     learner.alert_rate().filter(|_| detects == of_alerts)
 }
 
-/// The error of one row: 0 or 1 for a class, |score - target| averaged over the outputs for numbers. Without a target, 1 for an alert.
+/// The quantile that a model predicts; none for other losses. The errors of its rows are pinball losses.
+pub fn quantile(learner: &Learner) -> Option<f64> {
+    if let AnyLoss::Quantile { q } = *learner.config().loss { Some(q) } else { None }
+}
+
+/// The error of one row: 0 or 1 for a class; for numbers |score - target|, or the pinball loss of a quantile, averaged over the outputs. Without a
+/// target, 1 for an alert.
 /// `known`: the number of classes before this row.
 pub fn error_of(learner: &Learner, known: usize, outcome: &RowOutcome, targets: &Learnable, row: usize) -> Option<f64> {
     match targets {
         Learnable::None => outcome.outside.map(|outside| f64::from(u8::from(outside))),
         Learnable::Labels(labels) => Some(f64::from(u8::from(!is_right(learner.classes(), known, outcome, &labels[row])))),
         Learnable::Numbers(_) => {
-            let errors = outcome.scores.iter().zip(numbers_of(targets, outcome, row)?).map(|(z, y)| (z - y).abs());
+            let error = |residual: f64| quantile(learner).map_or(residual.abs(), |q| pinball(q, residual));
+            let errors = outcome.scores.iter().zip(numbers_of(targets, outcome, row)?).map(|(z, y)| error(y - z));
             Some(errors.sum::<f64>() / outcome.scores.len().max(1) as f64)
         }
     }

@@ -49,6 +49,23 @@ fn the_server_learns_what_a_plain_learner_learns() {
     assert_eq!(server.get("/v1/models/m").good()["error"], json!(wrong as f64 / 751.0));
 }
 
+/// The error of a quantile is the pinball loss, as on the command line: |score - target| would be smallest at the median.
+#[test]
+fn a_quantile_is_measured_by_its_pinball_loss() {
+    let folder = Folder::new();
+    let server = Running::start(&folder);
+    let settings = json!({ "loss": "quantile:0.9", "kernel": "gaussian:1", "step": "constant:0.5", "lambda": 0.001 });
+    assert_eq!(server.put("/v1/models/m", &json!({ "config": settings })).status, 201);
+    let (x, _) = rows(4, 300);
+    let y: Vec<f64> = x.iter().map(|x| 3.0 * x[0] + x[1]).collect();
+    let answer = server.post(LEARN, &json!({ "rows": x, "targets": y })).good();
+    let pinball = |(z, y): (f64, &f64)| if *y > z { 0.9 * (y - z) } else { 0.1 * (z - y) };
+    let expected = scores(&answer).into_iter().zip(&y).map(pinball).sum::<f64>() / 300.0;
+    let told = server.get("/v1/models/m").good();
+    assert!((told["error"].as_f64().unwrap() / expected - 1.0).abs() < 1e-12, "{told}");
+    assert_eq!(told["quantile"], json!(0.9));
+}
+
 #[test]
 fn a_bad_row_changes_nothing_and_is_named() {
     let (_folder, server) = server();

@@ -60,11 +60,21 @@ pub(super) fn logistic_prox(z0: f64, y: f64, c: f64, xi: &mut [f64]) {
     xi.fill(-y * sigmoid(-m));
 }
 
-/// `l = q r_+ + (1 - q) (-r)_+`, `xi = -q` where `r > 0`, `1 - q` where `r < 0`, 0 at 0.
+/// The pinball loss `q r_+ + (1 - q) (-r)_+` of a residual r, target minus score: its mean is smallest at the q-quantile of the targets.
+///
+/// ```
+/// use okl::loss::pinball;
+/// assert_eq!((pinball(0.75, 4.0), pinball(0.75, -4.0)), (3.0, 1.0));
+/// ```
+pub fn pinball(q: f64, residual: f64) -> f64 {
+    q * residual.max(0.0) + (1.0 - q) * (-residual).max(0.0)
+}
+
+/// `l` is the [`pinball`] loss, `xi = -q` where `r > 0`, `1 - q` where `r < 0`, 0 at 0.
 pub(super) fn quantile(z: f64, y: f64, q: f64, xi: &mut [f64]) -> Eval {
     let r = y - z;
     xi.fill(if r > 0.0 { -q } else { (1.0 - q) * indicator(r < 0.0) });
-    Eval { loss: q * r.max(0.0) + (1.0 - q) * (-r).max(0.0), dtheta: 0.0, outside: false }
+    Eval { loss: pinball(q, r), dtheta: 0.0, outside: false }
 }
 
 /// Section 3.3: `xi = -clip(r0/c, q - 1, q)`.

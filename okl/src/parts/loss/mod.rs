@@ -43,6 +43,7 @@ mod structured;
 
 use serde::{Deserialize, Serialize};
 
+pub use margin::pinball;
 pub use structured::{Oracle, Structured};
 
 /// The result of a loss for one example, except its gradient.
