@@ -4,7 +4,7 @@ use clap::{Args as _, CommandFactory as _, Parser as _};
 use okl::config::families::{FAMILIES, PARAMETERS, parameter};
 use okl_cli::args::{Cli, Command, Flat};
 
-use crate::support::{Folder, fail, json, ring};
+use crate::support::{Folder, fail, json, okl, ring};
 
 /// Every parameter that has a short form is a flag, and every flag is in the library's table.
 #[test]
@@ -18,6 +18,27 @@ fn flags_are_the_parameters_of_the_table() {
     listed.dedup();
     assert_eq!(flags, listed);
     assert!(flags.iter().all(|flag| parameter(flag).is_some()));
+}
+
+/// The error of an unknown name lists the names that the help lists, and says where others can be used.
+#[test]
+fn unknown_names_are_answered_with_the_names_of_the_help() {
+    let folder = Folder::new("flags-names");
+    let data = folder.write("t.csv", "x,y\n1,2\n2,3\n");
+    let mut cli = Cli::command();
+    let help = cli.find_subcommand_mut("learn").unwrap().render_long_help().to_string();
+    for key in ["kernel", "loss", "step", "budget", "average", "threshold", "scale", "regulariser"] {
+        let output = okl(&["learn", &data, "--target", "y", &format!("--{key}"), "?"]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let (_, listed) = said.split_once("choose one of ").unwrap_or_else(|| panic!("{key}: {said}"));
+        let listed = listed.trim().split(';').next().unwrap();
+        let (_, about) = help.split_once(&format!("--{key} <")).unwrap();
+        let about = about.split("\n\n").next().unwrap();
+        let name = |line: &str| Some(line.trim().split_once(" - ")?.0.split([':', ' ']).next()?.to_owned());
+        let shown: Vec<String> = about.lines().filter_map(name).collect();
+        assert_eq!(listed.split(", ").collect::<Vec<_>>(), shown, "{key}: {said}\n{about}");
+    }
+    fail(&["learn", &data, "--target", "y", "--kernel", "?"], 2, &["; in tables of settings and in programs also scaled, sum"]);
 }
 
 /// The help of a parameter is "The " and its description, so the description begins with a noun.

@@ -79,6 +79,18 @@ impl Family {
         format!("{}:\n{}", capital(self.about), lines.join("\n"))
     }
 
+    /// The names that the help of the command line has, then those that it leaves out.
+    pub(crate) fn choices(&self) -> String {
+        let list = |nested: bool| {
+            let names: Vec<&str> = self.variants.iter().filter(|variant| variant.nested == nested).map(|v| v.name).collect();
+            names.join(", ")
+        };
+        match list(true) {
+            others if others.is_empty() => list(false),
+            others => format!("{}; in tables of settings and in programs also {others}", list(false)),
+        }
+    }
+
     fn short_forms(&self) -> impl Iterator<Item = &'static Variant> {
         self.variants.iter().filter(|variant| !variant.nested)
     }

@@ -169,9 +169,8 @@ impl Family {
             return Err(Error::config(self.key, format!("expected {}, found {name:?}{hint}", self.expected())));
         }
         self.name(name).map(|variant| variant.parameters).ok_or_else(|| {
-            let names: Vec<&str> = self.names().collect();
-            let meant = nearest(name, names.iter().copied()).map_or(String::new(), |near| format!(" did you mean {near}?"));
-            Error::config(self.key, format!("unknown name {name:?};{meant} choose one of {}", names.join(", ")))
+            let meant = nearest(name, self.names()).map_or(String::new(), |near| format!(" did you mean {near}?"));
+            Error::config(self.key, format!("unknown name {name:?};{meant} choose one of {}", self.choices()))
         })
     }
 
