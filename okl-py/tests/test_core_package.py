@@ -208,6 +208,29 @@ def test_the_typed_and_documented_names_are_the_learners(setting: str) -> None:
     assert not missing, documented
 
 
+def test_the_documentation_says_which_kernels_read_weights_of_columns() -> None:
+    from okl._settings import Settings
+
+    about = re.sub(r"\s+", " ", (okl.Learner.__doc__ or "").partition("\n    relevance\n")[2])
+    kernels = about.partition("These kernels are ")[2].partition(";")[0].replace(" and ", ", ").split(", ")
+    kinds = typing.get_args(typing.get_type_hints(Settings)["kernel"])
+    typed = {n for kind in kinds if typing.get_origin(kind) is typing.Literal for n in typing.get_args(kind)}
+
+    def weighs(kernel: str) -> bool:
+        parameters = {"rational_quadratic": {"alpha": 1.0}}.get(kernel, {})
+        try:
+            okl.Learner(kernel=kernel, relevance=[2.0, 1.0], **parameters)
+        except ValueError:
+            return False
+        return True
+
+    assert set(kernels) == {kernel for kernel in typed - {"auto"} if weighs(kernel)}
+    assert "the first two Gaussian ones, matern32 and manhattan" in about
+    assert "the first two Gaussian kernels, matern32 and manhattan" in re.sub(
+        r"\s+", " ", okl.Learner.config.__doc__ or ""
+    )
+
+
 @pytest.mark.parametrize("command", ["serve", "token"])
 def test_the_package_has_the_server(command: str) -> None:
     done = subprocess.run([sys.executable, "-m", "okl", command, "--help"], capture_output=True, text=True)

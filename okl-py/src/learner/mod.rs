@@ -352,6 +352,8 @@ impl Learner {
     }
 
     /// The settings as a dict; after the warm-up with the estimated values. ``Learner(m.config)`` builds a new learner with the same settings.
+    /// `relevance` has the weights of the columns; with ``kernel="auto"`` the first two Gaussian kernels, matern32 and manhattan use them, and the
+    /// other Gaussian kernels do not.
     #[getter]
     fn config<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut config = self.look(py, |m| m.config().clone())?;
