@@ -148,31 +148,34 @@ pub fn finding(asked: &Config, examples: u64, outputs: &[Target]) -> Option<Find
     })
 }
 
-/// Advice about the numbers of a run, with the figures that were measured with it; none where nothing was measured to help. `targets`: those of
-/// an output in the sample. The trial takes time, so it is begun only where something is found.
-pub fn advice(
-    asked: &Config,
-    examples: u64,
-    outputs: &[OutputSummary],
-    targets: impl Fn(usize) -> Vec<f64>,
-    trial: impl Fn() -> Option<Trial>,
-) -> Option<String> {
+/// A run whose targets are numbers.
+#[derive(Clone, Copy)]
+pub struct Numbers<'a> {
+    /// The settings before the first row.
+    pub asked: &'a Config,
+    /// The number of examples.
+    pub examples: u64,
+    /// The figures of each output.
+    pub outputs: &'a [OutputSummary],
+    /// The targets of an output in the sample.
+    pub targets: &'a dyn Fn(usize) -> Vec<f64>,
+    /// Begins a trial of other settings. It takes time, so it is begun only where something is found.
+    pub trial: &'a dyn Fn() -> Option<Trial>,
+}
+
+/// Advice about the numbers of a run, with the figures that were measured with it; none where nothing was measured to help.
+pub fn advice(run: Numbers<'_>) -> Option<String> {
     let varies = |output: &OutputSummary| output.target_deviation.is_some_and(|deviation| deviation > 0.0);
-    match examples >= ENOUGH && outputs.iter().all(varies) {
+    match run.examples >= ENOUGH && run.outputs.iter().all(varies) {
         false => None,
-        true if is_squared(asked) => outlying(asked, outputs, &targets(0), trial),
-        true => unit(asked, examples, outputs, targets, trial),
+        true if is_squared(run.asked) => outlying(run),
+        true => unit(run),
     }
 }
 
 /// The unit of the targets, with a line that helps.
-fn unit(
-    asked: &Config,
-    examples: u64,
-    outputs: &[OutputSummary],
-    targets: impl Fn(usize) -> Vec<f64>,
-    trial: impl Fn() -> Option<Trial>,
-) -> Option<String> {
+fn unit(run: Numbers<'_>) -> Option<String> {
+    let Numbers { asked, examples, outputs, targets, trial } = run;
     let in_sample = |(at, output): (usize, &OutputSummary)| Target::of(output, Middle::of(targets(at)));
     let found = finding(asked, examples, &outputs.iter().enumerate().map(in_sample).collect::<Vec<_>>())?;
     let target_scale = TargetScale::Fixed { shift: found.shift.clone(), factor: found.factor.clone() };
@@ -187,10 +190,12 @@ fn unit(
 }
 
 /// Targets far from all others under the squared loss, with a loss that predicts the other rows better.
-fn outlying(asked: &Config, outputs: &[OutputSummary], targets: &[f64], trial: impl Fn() -> Option<Trial>) -> Option<String> {
+fn outlying(run: Numbers<'_>) -> Option<String> {
+    let Numbers { asked, outputs, trial, .. } = run;
     // One sigma for several targets would be in several units.
     let [output] = outputs else { return None };
-    let middle = Middle::of(targets.to_vec()).filter(|middle| middle.deviation > 0.0)?;
+    let targets = (run.targets)(0);
+    let middle = Middle::of(targets.clone()).filter(|middle| middle.deviation > 0.0)?;
     let (all, far) = (targets.len(), targets.iter().filter(|y| middle.is_far(**y)).count());
     if far == 0 || far as f64 > MOST_OUTLIERS * all as f64 {
         return None;
@@ -229,14 +234,9 @@ pub struct Ties {
 }
 
 /// What is said about quantiles whose coverage is off: what was measured, whether targets are equal to the quantile, and another quantile only if
-/// it was measured to help. `targets`: those of an output in the sample.
-pub fn quantiles(
-    asked: &Config,
-    examples: u64,
-    outputs: &[OutputSummary],
-    targets: impl Fn(usize) -> Vec<f64>,
-    trial: impl Fn() -> Option<Trial>,
-) -> Vec<String> {
+/// it was measured to help.
+pub fn quantiles(run: Numbers<'_>) -> Vec<String> {
+    let Numbers { asked, examples, outputs, targets, trial } = run;
     let one = |(at, output): (usize, &OutputSummary)| {
         let coverage = output.coverage?;
         let seen = coverage.warning(examples)?;

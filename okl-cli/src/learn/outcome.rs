@@ -23,7 +23,7 @@ use crate::run::{Run, interrupted};
 use crate::store::{self, Position};
 use crate::table::{note, say, wrapped};
 use crate::trial::Trial;
-use crate::units;
+use crate::units::{self, Numbers};
 
 /// The results of a run: figures and sentences.
 struct Outcome {
@@ -207,7 +207,7 @@ impl Session<'_> {
 
     /// What is said about targets that are numbers: facts, and advice that was tried on a sample of the rows.
     fn about_numbers(&self, run: &Run, summary: &Summary) -> Vec<String> {
-        let (asked, outputs) = (&self.asked, &summary.outputs[..]);
+        let asked = &self.asked;
         // A resumed model keeps its settings.
         let can_change = self.args.stream.resume.is_none();
         let in_order = self.passes.way().shuffle.is_none();
@@ -216,8 +216,9 @@ impl Session<'_> {
         let targets = |output: usize| {
             (0..sample.rows).filter_map(|row| sample.targets.row(row).and_then(|y| y.get(output)).copied()).collect()
         };
-        let mut said = units::quantiles(asked, summary.examples, outputs, targets, trial);
-        said.extend(units::advice(asked, summary.examples, outputs, targets, trial));
+        let numbers = Numbers { asked, examples: summary.examples, outputs: &summary.outputs, targets: &targets, trial: &trial };
+        let mut said = units::quantiles(numbers);
+        said.extend(units::advice(numbers));
         said
     }
 
