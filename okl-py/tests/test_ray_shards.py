@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -471,6 +472,15 @@ def test_rows_of_kafka() -> None:
     reader.close()
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Python's own answer to Ctrl-C, also where a shell has started the tests in the background, with the signal ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_does_not_cost_a_sharded_learner() -> None:
     """It may come while terms are written to the disk, where an error would end the learner: it is raised when all rows have been learned."""
     learner = ShardedLearner.__new__(ShardedLearner)
