@@ -87,14 +87,74 @@ fn probabilities(z: &[f64], p: &mut [f64]) -> (f64, f64) {
     (top, libm::log(sum))
 }
 
-/// `z + c p(z) = a := z0 + c e_y`. With `L = log sum exp(z)` this falls apart: `log p_i + c p_i = a_i - L`, so `c p_i` is
-/// `omega(a_i - L + log c)`, and `L` is the root of `sum p_i = 1`, a decreasing function of it, between the levels where
-/// the largest `p_i` is 1 and 1/d.
+/// The solution of `z + c p(z) = a`, `a = z0 + c e_y`; `xi = p(z) - e_y`.
 pub(super) fn softmax_prox(z0: &[f64], y: usize, c: f64, xi: &mut [f64]) {
     if c == 0.0 || y >= z0.len() {
         softmax(z0, y, xi);
         return;
     }
+    if !by_newton(z0, y, c, xi) {
+        by_level(z0, y, c, xi);
+    }
+    xi[y] -= 1.0;
+}
+
+/// The number of classes for which `by_newton` needs no allocation.
+const FEW: usize = 32;
+/// The largest number of Newton steps; a million drawn cases ended before it.
+const STEPS: usize = 40;
+
+/// Writes `p`; false if Newton's method has not ended after `STEPS` steps.
+///
+/// With `u = log p` and `L = log sum exp(z)` the equations are `u_i + c p_i = a_i - L` and `sum p_i = 1`. A step of Newton's method in `u` and
+/// `L` needs one exponential per class, and four or five steps are enough from the probabilities at `z0`. `u + c exp(u)` is convex and
+/// increasing, so a step from too small a `u` may end far too high; `u <= 0` bounds it, and from above the method descends.
+fn by_newton(z0: &[f64], y: usize, c: f64, p: &mut [f64]) -> bool {
+    let classes = z0.len();
+    let (mut few, mut many) = ([0.0; 3 * FEW], Vec::new());
+    let room = if classes <= FEW {
+        &mut few[..3 * classes]
+    } else {
+        many.resize(3 * classes, 0.0);
+        &mut many[..]
+    };
+    let (a, rest) = room.split_at_mut(classes);
+    let (u, off) = rest.split_at_mut(classes);
+    let (top, log_sum) = probabilities(z0, p);
+    for ((a, u), z) in a.iter_mut().zip(&mut *u).zip(z0) {
+        *a = z - top;
+        *u = *a - log_sum;
+    }
+    a[y] += c;
+    for _ in 0..STEPS {
+        let (mut sum, mut slope, mut moved) = (0.0, 0.0, 0.0);
+        for (((p, off), u), a) in p.iter_mut().zip(&mut *off).zip(&*u).zip(&*a) {
+            let weight = 1.0 / (1.0 + c * *p);
+            sum += *p;
+            *off = u + c * *p - a;
+            slope += *p * weight;
+            moved += *p * weight * *off;
+            *off *= weight;
+            *p = weight;
+        }
+        let level = (1.0 - sum + moved) / slope; // -L
+        let mut close = true;
+        for ((p, off), u) in p.iter_mut().zip(&*off).zip(&mut *u) {
+            let step = level * *p - off;
+            *u = (*u + step).min(0.0);
+            *p = libm::exp(*u);
+            close &= step.abs() <= 1e-9 - 4.0 * f64::EPSILON * *u;
+        }
+        if close {
+            return true;
+        }
+    }
+    false
+}
+
+/// Writes `p`, slower. `log p_i + c p_i = a_i - L`, so `c p_i` is `omega(a_i - L + log c)`, and `L` is the root of
+/// `sum p_i = 1`, a decreasing function of it, between the levels where the largest `p_i` is 1 and 1/d.
+fn by_level(z0: &[f64], y: usize, c: f64, xi: &mut [f64]) {
     let a = |i: usize, z: f64| if i == y { z + c } else { z };
     let top = z0.iter().enumerate().fold(f64::NEG_INFINITY, |top, (i, &z)| top.max(a(i, z)));
     let log_c = libm::log(c);
@@ -108,5 +168,47 @@ pub(super) fn softmax_prox(z0: &[f64], y: usize, c: f64, xi: &mut [f64]) {
         (-libm::log(sum), slope / sum)
     });
     xi.iter_mut().zip(z0).enumerate().for_each(|(i, (x, &z))| *x = p(level, i, z));
-    xi[y] -= 1.0;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Newton's method ends, solves the equations, and agrees with the method that solves one equation inside another.
+        #[test]
+        fn both_ways_to_the_softmax_step_agree(
+            shape in prop::collection::vec(-1.0..1.0f64, 2..40),
+            scores in -1.0..3.0f64,
+            which in 0..40usize,
+            step in -6.0..4.0f64,
+        ) {
+            let z0: Vec<f64> = shape.iter().map(|z| z * 10f64.powf(scores)).collect();
+            let (y, c) = (which % z0.len(), 10f64.powf(step));
+            let (mut fast, mut slow) = (vec![0.0; z0.len()], vec![0.0; z0.len()]);
+            prop_assert!(by_newton(&z0, y, c, &mut fast));
+            by_level(&z0, y, c, &mut slow);
+            let rounding = 16.0 * f64::EPSILON * (1.0 + c + 2.0 * 10f64.powf(scores));
+            prop_assert!((fast.iter().sum::<f64>() - 1.0).abs() <= 40.0 * f64::EPSILON);
+            let level = |i: usize| z0[i] - libm::log(fast[i]) + c * (f64::from(u8::from(i == y)) - fast[i]);
+            let first = (0..z0.len()).max_by(|&i, &j| fast[i].total_cmp(&fast[j])).unwrap();
+            for i in 0..z0.len() {
+                if fast[i] > 1e-300 {
+                    prop_assert!((level(i) - level(first)).abs() <= rounding, "{} {}", level(i), level(first));
+                }
+                prop_assert!((fast[i] - slow[i]).abs() <= 2e-9 * slow[i] + 1e-300, "{} {}", fast[i], slow[i]);
+            }
+        }
+    }
+
+    /// A step that Newton's method does not find is found all the same.
+    #[test]
+    fn extreme_softmax_steps() {
+        for (z0, c) in [([1e300, -1e300], 1.0), ([0.0, 0.0], 1e100), ([1e18, 0.0], 1e18), ([0.0, 5e-324], 1e-320)] {
+            let mut xi = [0.0; 2];
+            softmax_prox(&z0, 1, c, &mut xi);
+            assert!((xi[0] + xi[1]).abs() <= 1e-15 && (0.0..=1.0).contains(&xi[0]), "{z0:?} {c:e}: {xi:?}");
+        }
+    }
 }
