@@ -8,7 +8,7 @@ use crate::basis::quadratic::Quadratic;
 use crate::basis::vectors::Vectors;
 use crate::certificate::Tracker;
 use crate::config::{AUTO_MEMORY, Choice, Config, Form, HeadRule, Scale, Threshold};
-use crate::engine::bank::QUICK;
+use crate::engine::bank::{QUICK, QUICK_WITH_NUMBERS};
 use crate::engine::head::{Average, HeadParts, Rules};
 use crate::engine::{Engine, Parts};
 use crate::error::{Error, Result};
@@ -192,7 +192,9 @@ pub(crate) fn build_engine(config: &Config, features: usize) -> Result<DenseEngi
         engine.add_linear(config.linear_heads().into_iter().map(head_of_columns).collect(), features);
     }
     if let Some(bank) = engine.bank.as_mut().filter(|_| config.selects()) {
-        bank.begin_with(config.selected_shares(), QUICK);
+        let numbers = matches!(config.loss.reads(), Reads::Number | Reads::Vector);
+        let pace = if numbers && config.is_broad() { QUICK_WITH_NUMBERS } else { QUICK };
+        bank.begin_with(config.selected_shares(), pace);
     }
     if let Some(bank) = engine.bank.as_mut().filter(|_| config.follows() || config.selects()) {
         bank.keep_recent();
