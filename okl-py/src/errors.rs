@@ -80,6 +80,7 @@ const NOT_FILLED: [&str; 2] = [
 /// What to do about NaN in rows; `fills`: whether `missing` is set, `otherwise`: what to do where it is not.
 pub fn unset(otherwise: &'static str, fills: bool, x: &Matrix<'_>) -> &'static str {
     match (fills, x) {
+        (false, Matrix::Sparse(_)) => NEVER_FILLED,
         (false, _) => otherwise,
         (true, Matrix::Sparse(_)) => NOT_FILLED[0],
         (true, _) => NOT_FILLED[1],

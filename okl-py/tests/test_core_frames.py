@@ -143,3 +143,20 @@ def test_a_missing_column_is_named():
             call(frame[["b"]])
     with pytest.raises(ValueError, match="expected 3"):
         m.predict(frame[["a", "c"]].to_numpy())
+
+
+def test_a_file_that_loses_names_after_widen_says_so(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [3.0, 1.0, 2.0]})
+    model = okl.Learner(loss="squared")
+    model.learn(frame, [1.0, 2.0, 3.0])
+    model.widen(4)
+    path = tmp_path / "model.okl"
+    with pytest.warns(
+        UserWarning,
+        match="4 features since it was widened, and feature_names has 2 names.*Set feature_names to 4 names",
+    ):
+        model.save(path)
+    assert okl.load(path).feature_names is None
+    model.feature_names = ["a", "b", "c", "d"]
+    model.save(path)
+    assert okl.load(path).feature_names == ["a", "b", "c", "d"]

@@ -318,3 +318,30 @@ def test_a_time_series_begins_without_features():
     for t in range(1500):
         model.learn_one(math.sin(t))
     assert abs(model.forecast(1)[0] - math.sin(1500)) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("estimator", "loss", "of"),
+    [
+        (okl.river.KernelClassifier, "squared", "KernelRegressor"),
+        (okl.river.KernelClassifier, "quantile:0.9", "KernelRegressor"),
+        (okl.river.KernelClassifier, "absolute,huber", "KernelRegressor"),
+        (okl.river.KernelClassifier, {"density": {"nu": 0.1}}, "NoveltyDetector"),
+        (okl.river.KernelRegressor, "hinge", "KernelClassifier"),
+        (okl.river.KernelRegressor, "softmax", "KernelClassifier"),
+        (okl.river.KernelRegressor, "density", "NoveltyDetector"),
+    ],
+)
+def test_a_loss_of_another_kind_of_estimator_is_refused(estimator, loss, of):
+    """A classifier with the squared loss had learned names of classes as numbers, and predicted by their sign."""
+    with pytest.raises(ValueError, match=f"loss.*which is a loss of {of}$"):
+        estimator(loss=loss)
+
+
+def test_every_loss_belongs_to_one_estimator():
+    from okl.river._base import LOSSES
+
+    with pytest.raises(ValueError, match="choose one of") as error:
+        okl.Learner(loss="none such")
+    known = str(error.value).partition("choose one of ")[2].split(", ")
+    assert sorted(known) == sorted(name for names in LOSSES.values() for name in names)

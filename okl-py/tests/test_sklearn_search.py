@@ -104,7 +104,7 @@ def test_it_warns_when_passes_end_too_early(monkeypatch):
     X, y = waves(60, 0.0)
     with pytest.warns(
         ConvergenceWarning,
-        match="fit stopped after 2 passes, and the last passes still lowered the loss; more may",
+        match="fit stopped after 2 passes, and on rows that were not learned, more passes still lowered the loss: set max_iter=8",
     ):
         KernelRegressor(max_iter=2, random_state=0).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="fit stopped after 4 passes"):

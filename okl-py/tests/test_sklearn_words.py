@@ -533,3 +533,12 @@ def test_no_step_is_said_to_calibrate_probabilities():
     ):
         flat = " ".join((text or "").split())
         assert not re.search(r"decay\W+(they are|is) calibrated|calibrated in a stream with", flat)
+
+
+@pytest.mark.parametrize("order", [["a", "b"], ["b", "a"]])
+def test_classes_among_the_settings_of_the_learner_are_refused(order):
+    """Classes in another order turned the sign of the scores, and `predict` returned the other class."""
+    model = KernelClassifier(learner_params={"classes": order})
+    for learn in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match=r"cannot have 'classes'.*partial_fit\(X, y, classes=\[...\]\)"):
+            learn(X, np.where(TWO == TWO[0], "a", "b"))

@@ -55,7 +55,7 @@ impl FromStr for Missing {
         let rule = RULES.iter().find(|(_, name)| *name == word).map(|(rule, _)| *rule);
         match rule {
             Some(rule) if rule != Rule::Refuse || !indicator => Ok(Missing { rule, indicator }),
-            _ => Err("expected refuse, mean, zero or last; the last three also as mean+indicator".into()),
+            _ => Err("expected refuse, mean, zero, last, mean+indicator, zero+indicator or last+indicator".into()),
         }
     }
 }

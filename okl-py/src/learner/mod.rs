@@ -180,7 +180,8 @@ impl Learner {
         call::predict(&self.shared, self.reader, X, &names, &self.gaps)
     }
 
-    /// Increases the number of features. All earlier rows are 0 in the new features.
+    /// Increases the number of features. All earlier rows are 0 in the new features. If the features have names, set `feature_names` to
+    /// the names of all of them, or learn a frame that has the new columns: `save` stores no names while some are missing, and warns.
     ///
     /// Examples
     /// --------

@@ -26,11 +26,19 @@ impl Learner {
 
     /// Warns if a file cannot have these names, which the command line would look for.
     pub(super) fn warn_of_names(&self, py: Python<'_>, names: &[String]) -> PyResult<()> {
-        if names.is_empty() || store::are_names(names) {
-            return Ok(());
-        }
-        let text = "the file has no names of the features, because one is empty or occurs twice in feature_names; it takes columns in order";
-        health::warn_with(py, text)
+        let (named, features) = (names.len(), self.columns(py)?);
+        let text = match (named, store::are_names(names)) {
+            (0, _) => return Ok(()),
+            (_, false) => {
+                "the file has no names of the features, because one is empty or occurs twice in feature_names; it takes columns in order".into()
+            }
+            _ if features > named => format!(
+                "the file has no names of the features, because the learner has {features} features since it was widened, and feature_names has \
+                 {named} names; it takes columns in order. Set feature_names to {features} names and save again"
+            ),
+            _ => return Ok(()),
+        };
+        health::warn_with(py, &text)
     }
 
     /// Warns if positive scores mean another class from some row of a call on, in earlier calls or earlier rows of this call. This can

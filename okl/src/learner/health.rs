@@ -299,7 +299,7 @@ impl Health {
                 Some((changes, at)) => {
                     let when = self.why_clipped(worst, (changes > 0).then_some(at));
                     format!(
-                        "{others}, so that kernels see these values as equal; {when}: compare the error with that of a model without it, or with differences \
+                        "{others}, so that kernels see all values beyond this limit as equal; {when}: compare the error with that of a model without it, or with differences \
                          from row to row in its place"
                     )
                 }
@@ -375,20 +375,23 @@ impl Health {
         found
     }
 
-    /// Why a column is clipped although units follow the stream: it drifts, or it has changed its level and its unit is found again after four
-    /// windows of 128 examples. `changed`: the example after which units were found last.
+    /// Why a column is clipped although units follow the stream: its level keeps changing, or it has changed and the new unit is found after
+    /// four windows of 128 examples. `changed`: the example after which units were found last.
     fn why_clipped(&self, column: &ClippedColumn, changed: Option<u64>) -> String {
-        let drifts = "the column drifts on and on, as a date does";
+        let moves = "the column's level keeps changing, as that of a date does, and the column keeps its unit";
         match changed.filter(|at| at + column.recent > self.examples) {
             Some(at) => {
-                format!("units were found again after example {}; if values are clipped from then on, too, {drifts}", grouped(at))
+                format!(
+                    "units of columns were found again after example {}; if values of this column are clipped from then on, too, {moves}",
+                    grouped(at)
+                )
             }
             None if column.recent_share * (column.recent as f64) < WINDOW as f64 => {
                 format!(
-                    "after a change of level or unit, okl finds the unit again within 1,000 examples; if it does not, {drifts}"
+                    "if the column stays at a new level, or at a new unit, okl finds its unit within 1,000 examples; if it does not, {moves}"
                 )
             }
-            None => format!("units follow the stream, but {drifts}"),
+            None => format!("no new unit was found: {moves}"),
         }
     }
 }

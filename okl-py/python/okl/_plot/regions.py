@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -82,6 +83,14 @@ def like(X: Any, places: np.ndarray) -> Any:
     return type(X)(places, columns=X.columns) if type(X).__module__.startswith("pandas") else places
 
 
+def code_of(label: Any, names: Sequence[Any]) -> int:
+    if label not in names:
+        raise ValueError(
+            f"y: the model has no class {label!r}; its classes are {', '.join(map(repr, names))}"
+        )
+    return list(names).index(label)
+
+
 def draw_classes(ax: Axes, scene: Scene) -> None:
     names, places = scene.places.names, scene.places
     colours = [REGIONS[code % len(REGIONS)] for code in range(len(names))]
@@ -90,7 +99,7 @@ def draw_classes(ax: Axes, scene: Scene) -> None:
         decision = scene.grid(places.decision)
         ax.contour(*decision, levels=[-1, 1], colors="#404040", linewidths=0.8, linestyles="--")
         ax.contour(*decision, levels=[0], colors="#404040", linewidths=1.6)
-    codes = scene.rows.values if scene.y is None else [names.index(label) for label in scene.y.tolist()]
+    codes = scene.rows.values if scene.y is None else [code_of(label, names) for label in scene.y.tolist()]
     for code, name in enumerate(names):
         x, y = scene.points[np.equal(codes, code)].T
         ax.scatter(x, y, s=16, color=POINTS[code % len(POINTS)], edgecolor="white", lw=0.4, label=str(name))

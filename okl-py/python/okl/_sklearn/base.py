@@ -208,7 +208,11 @@ class KernelEstimator(FillsMissing, BaseEstimator):
             later = {"decay": {"eta": space.eta, "tau": 1000.0}}
             self.learner_ = self._threaded(with_settings(learner, {"step": later}))
             if search.still_helping:
-                warn_of_passes(best.passes, f"set max_iter={4 * best.passes}, for instance")
+                warn_of_passes(
+                    best.passes,
+                    f"set max_iter={4 * best.passes}, for instance",
+                    "on rows that were not learned, more passes still lowered the loss",
+                )
         self._after_search(search)
         self.examples_ += search.examples
 
@@ -401,7 +405,7 @@ class KernelEstimator(FillsMissing, BaseEstimator):
                 break
         self.learner_, self.examples_ = best, self.n_iter_ * rows.shape[0]
         if tol is not None and 1 < self.n_iter_ and idle == 0:
-            warn_of_passes(self.n_iter_, "set a larger max_iter")
+            warn_of_passes(self.n_iter_, "set a larger max_iter", "the last passes still lowered the loss")
 
     def _learn_stream(
         self, rows: np.ndarray, y: np.ndarray | None, weights: np.ndarray | None
@@ -482,9 +486,9 @@ class KernelEstimator(FillsMissing, BaseEstimator):
         return self.learner_.predicting_coefficients.T
 
 
-def warn_of_passes(passes: int, advice: str) -> None:
+def warn_of_passes(passes: int, advice: str, why: str) -> None:
     warn(
-        f"fit stopped after {passes} passes, and the last passes still lowered the loss; more may lower it further: {advice}",
+        f"fit stopped after {passes} passes, and {why}: {advice}",
         ConvergenceWarning,
     )
 

@@ -250,6 +250,11 @@ def settings(learner_params: Any) -> dict[str, Any]:
             f"learner_params must be a dict of okl.Learner's settings, found {type(learner_params).__name__}"
         )
     given = dict(learner_params)
+    if "classes" in given:
+        raise ValueError(
+            "learner_params cannot have 'classes': the classes are the labels in y, in sorted order; classes that y does not have yet go to "
+            "partial_fit(X, y, classes=[...])"
+        )
     if "lam" in given:
         given["lambda"] = given.pop("lam")
     refuse_own_kernel(given.get("kernel"))

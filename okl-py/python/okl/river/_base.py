@@ -27,6 +27,14 @@ Setting = str | dict[str, Any]
 """A name, with its parameters or without."""
 
 
+LOSSES = {
+    "KernelClassifier": ("hinge", "nu_hinge", "perceptron", "logistic", "max_margin", "softmax"),
+    "KernelRegressor": ("squared", "absolute", "epsilon", "nu_epsilon", "huber", "nu_huber", "quantile"),
+    "NoveltyDetector": ("density", "novelty", "nu_novelty"),
+}
+"""The losses of each estimator."""
+
+
 class KernelEstimator(base.Estimator):
     """A learner and its features, behind River's interface.
 
@@ -41,6 +49,8 @@ class KernelEstimator(base.Estimator):
     learner: Learner
     max_features: int
     rows_with_ignored_features: int
+    _losses: tuple[str, ...]
+    """The losses that the estimator can use."""
 
     def _start(self, **more: Any) -> None:
         """Builds the learner from the parameters that are not None, and `more`."""
@@ -56,6 +66,8 @@ class KernelEstimator(base.Estimator):
             given["budget"] = _default_budget(
                 _plain({name: value for name, value in given.items() if name != "terms"})
             )
+        if given.get("loss", "auto") != "auto":
+            self._check_losses(Learner(loss=given["loss"]).config["loss"])
         self.learner = Learner(**_chosen(given))
         if bits is not None:
             hash_names(self.learner, int(bits))
@@ -66,6 +78,15 @@ class KernelEstimator(base.Estimator):
             else Features(int(limit), math.nan if fills else 0.0)
         )
         self.rows_with_ignored_features = 0
+
+    def _check_losses(self, losses: Any) -> None:
+        for name in (name for loss in (losses if isinstance(losses, list) else [losses]) for name in loss):
+            if name not in self._losses:
+                others = ", ".join(other for other, names in LOSSES.items() if name in names)
+                raise ValueError(
+                    f"loss: {type(self).__name__} has the losses {', '.join(self._losses)}, found {name!r}, "
+                    f"which is a loss of {others}"
+                )
 
     @property
     def feature_names(self) -> list[Hashable]:

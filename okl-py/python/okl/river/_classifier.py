@@ -11,7 +11,7 @@ import numpy as np
 from river import base
 
 from okl import _docs
-from okl.river._base import KernelEstimator, Setting
+from okl.river._base import LOSSES, KernelEstimator, Setting
 from okl.river._features import as_frame, as_series, as_table, as_targets, as_weights
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
     >>> accuracy.get() > 0.88
     True
     """
+
+    _losses = LOSSES["KernelClassifier"]
 
     def __init__(
         self,

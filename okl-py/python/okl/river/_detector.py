@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from river import base
 
 from okl import AlertRate, _docs
-from okl.river._base import KernelEstimator, Setting
+from okl.river._base import LOSSES, KernelEstimator, Setting
 from okl.river._features import as_frame, as_series
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
     >>> 0.01 < detector.alert_rate.rate < 0.03
     True
     """
+
+    _losses = LOSSES["NoveltyDetector"]
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ import numpy as np
 from river import base
 
 from okl import _docs
-from okl.river._base import KernelEstimator, Setting
+from okl.river._base import LOSSES, KernelEstimator, Setting
 from okl.river._features import as_frame, as_number, as_series, as_targets, as_weights
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
     >>> error.get() < 0.4
     True
     """
+
+    _losses = LOSSES["KernelRegressor"]
 
     def __init__(
         self,
