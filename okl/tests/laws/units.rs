@@ -252,12 +252,12 @@ fn a_jump_is_not_said_to_be_a_drift() {
     };
     let jump = |i: usize| if i < 1500 { 0.0 } else { 1e4 };
     let before = said(1900, &jump);
-    assert!(
-        before.len() == 1 && before[0].contains("okl finds its unit within 1,000 examples; if it does not, "),
-        "{before:?}"
-    );
+    assert!(before.len() == 1 && before[0].contains("okl finds its unit within 1,000 examples; if it does not, "), "{before:?}");
     let after = said(2200, &jump);
-    assert!(after.len() == 1 && after[0].contains("; units of columns were found again after example 2,048; if values"), "{after:?}");
+    assert!(
+        after.len() == 1 && after[0].contains("; units of columns were found again after example 2,048; if values"),
+        "{after:?}"
+    );
     assert_eq!(said(4000, &jump), [""; 0]);
     let date = said(4000, &|i| i as f64);
     assert!(date.len() == 1 && date[0].contains("no new unit was found: the column's level keeps changing"), "{date:?}");
