@@ -115,6 +115,20 @@ impl Reservoir {
         self.gathered(rows[rows.len().saturating_sub(count)..].iter().copied())
     }
 
+    /// The line of a row of the sample.
+    pub fn line(&self, row: u32) -> u64 {
+        self.rows[row as usize].line()
+    }
+
+    /// The first `count` rows of the sample after a line, in the order of their lines; of more than `most` rows, at most these many at equal distances.
+    pub fn after(&self, line: u64, count: usize, most: usize) -> Vec<u32> {
+        let mut rows: Vec<u32> = (0..self.rows.len() as u32).filter(|row| self.line(*row) > line).collect();
+        rows.sort_by_key(|row| self.line(*row));
+        rows.truncate(count);
+        let every = rows.len().div_ceil(most.max(1)).max(1);
+        rows.into_iter().step_by(every).collect()
+    }
+
     fn in_order(&self) -> Vec<&Row> {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         rows.sort_by_key(|row| row.line());
