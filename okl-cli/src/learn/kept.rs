@@ -356,15 +356,22 @@ impl Kept {
             .map_or(String::new(), |share| coverage_line(share, "of these targets at or below its scores") + "\n");
         match self.model {
             Which::All => {
-                let LastRows { sampled_rows, all_error, recent_error, .. } = self.last_rows;
+                let LastRows { rows, sampled_rows, all_error, recent_error } = self.last_rows;
                 let (last, sampled) = ("  last rows", count(sampled_rows as f64));
+                let compared = match self.compared_rows {
+                    0 => "a new model of these rows, learned in a random order".into(),
+                    _ => format!(
+                        "{what} of a new model on {} of the learned rows, in a random order, each predicted before this model learned it",
+                        self.rows()
+                    ),
+                };
                 format!(
-                    "{name:<16}{:<12}{what} on {} of them, each before it learned it\n{covered}{last:<16}{:<12}on the last {sampled} of them, which it \
-                     has learned; final model, when new: {}",
+                    "{name:<16}{:<12}{compared}\n{covered}{last:<16}{:<12}{what} of this model on the last {sampled} rows that it has learned; the final \
+                     model had {} on the last {} rows, each predicted before it was learned",
                     self.of_all(),
-                    self.rows(),
                     self.shown(all_error),
-                    self.shown(recent_error)
+                    self.shown(recent_error),
+                    count(rows as f64)
                 )
             }
             Which::Recent => format!("{name:<16}{:<12}the final model", ""),
@@ -377,24 +384,14 @@ impl Kept {
         let replayed = format!("{} of {} learned rows", count(self.replayed_rows as f64), count(self.drawn_from as f64));
         let again = format!("{replayed} were learned once more by a new learner, in a random order ({:.1} s)", self.seconds);
         let saved = match self.model {
-            Which::All => format!(
-                "{}This learner is saved, not the final model; it is for rows like all rows of the file. {} {} use \
-                 --save-model recent, which saves the final model. Table, curves and numbers of terms of this run are \
-                 those of the final model; settings, certificates and warnings about columns those of the saved one.",
-                self.of_orders(),
-                if self.file_order_error.is_some() { self.on_last_rows() } else { String::new() },
-                match self.file_order_error.is_some() && self.random_order_error > self.file_order_error {
-                    true if self.measure != Measure::ShareOfAlerts => {
-                        "New rows were predicted better in the order of the file, so for rows that go on where the file ends the final model may be \
-                         better: if the future looks like the last rows,"
-                    }
-                    _ => "If the future looks like the last rows,",
-                }
-            ),
+            Which::All => self.why_all(),
             Which::Recent if self.clearly_better => format!(
-                "{}The final model is saved, because new rows were predicted better in the order of the file: the last rows seem to tell more about \
-                 the next ones than all rows do. If future rows are like all rows of the file, use --save-model all.",
-                self.of_orders()
+                "{}{} the final model is saved. If future rows are like all rows of the file, use --save-model all.",
+                self.of_orders(),
+                match &self.later_rows {
+                    Some(later) => format!("{} So", self.on_later_rows(later)),
+                    None => "Fixed models were not tried on later rows;".into(),
+                }
             ),
             Which::Recent => "The other one would have to be clearly better (at most 0.9 times the error, and by more than three standard errors): \
                               the final model is saved."
@@ -414,6 +411,52 @@ impl Kept {
             ),
         };
         format!("{again}.{found} {saved}")
+    }
+
+    /// Why the new learner is saved, and when the final model is better.
+    fn why_all(&self) -> String {
+        let recent = "use --save-model recent, which saves the final model.";
+        let whose = "The table, the curves and the numbers of terms of this run describe the final model. The settings, the certificates and the \
+                     warnings about columns describe the saved model.";
+        if let Some(later) = &self.later_rows {
+            return format!(
+                "{}{} So this learner is saved, not the final model. The {} in the order of the file is that of a model that goes on learning: for it, \
+                 learn new rows as they come (--resume, or okl serve). {whose}",
+                self.of_orders(),
+                self.on_later_rows(later),
+                self.measure.name()
+            );
+        }
+        let order_helped = self.file_order_error.is_some() && self.random_order_error > self.file_order_error;
+        format!(
+            "{}This learner is saved, not the final model; it is for rows like all rows of the file. {} {} {recent} {whose}",
+            self.of_orders(),
+            if self.file_order_error.is_some() { self.on_last_rows() } else { String::new() },
+            match order_helped && self.measure != Measure::ShareOfAlerts {
+                true => {
+                    "New rows were predicted better in the order of the file, so for rows that go on where the file ends the final model may be \
+                     better: if the future looks like the last rows,"
+                }
+                false => "If the future looks like the last rows,",
+            }
+        )
+    }
+
+    /// What was measured of fixed models on later rows.
+    fn on_later_rows(&self, later: &LaterRows) -> String {
+        let after: Vec<String> = later.stretches.iter().map(|stretch| count(stretch.after_rows as f64)).collect();
+        let rows: u64 = later.stretches.iter().map(|stretch| stretch.rows).sum();
+        let one = later.stretches.len() == 1;
+        format!(
+            "As a test, learning was stopped after {} rows, and {} later rows were predicted. The {} of the final model of that moment was {}, that of a new \
+             model of the rows up to there, in a random order, {}{}.",
+            after.join(" and "),
+            count(rows as f64),
+            self.measure.name(),
+            self.shown(Some(later.recent_error)),
+            self.shown(Some(later.all_error)),
+            if one { "" } else { " (means of both stops)" }
+        )
     }
 
     /// The errors of new rows in both orders.

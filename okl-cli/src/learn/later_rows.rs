@@ -11,15 +11,17 @@
 //! are measured that leave at least an eighth of the rows; they lie between 0.4 and 0.88 of the file. Each is measured on a quarter as many rows as
 //! there are up to it, or on all that follow. Copies and rows depend on the rows and a fixed seed alone.
 //!
-//! Cost: a new learner learns at most a sixth of the rows of the sample, or [`FEWEST_LEARNED`] rows.
+//! Cost: each of the two new learners, side by side on two threads, learns at most a sixth of the rows of the sample, or [`FEWEST_LEARNED`] rows.
 
 use std::collections::VecDeque;
+use std::panic::resume_unwind;
 
 use okl::{Config, Learner};
 use serde::Serialize;
 
 use super::kept::learn;
 use crate::input::Chunk;
+use crate::metrics::Task;
 use crate::past_rows::Reservoir;
 use crate::run::{Run, interrupted};
 use crate::scoring::Scoring;
@@ -82,10 +84,15 @@ impl Copies {
         let early_enough = |copy: &&Copy| 8 * copy.rows <= 7 * run.rows();
         let mut copies: Vec<&Copy> = self.0.iter().rev().filter(early_enough).take(MEASURED).collect();
         copies.reverse();
-        let mut stretches = Vec::new();
-        for copy in copies {
-            stretches.extend(Stretch::measure(copy, run, asked, sample, order, threads)?);
-        }
+        let task = run.metrics.task();
+        let measure = |copy: &Copy| Stretch::measure(copy, task, asked, sample, order, threads);
+        // Each copy on a thread of its own: the results do not depend on that.
+        let measured: Vec<anyhow::Result<Option<Stretch>>> = std::thread::scope(|scope| {
+            let running: Vec<_> = copies.iter().map(|copy| scope.spawn(|| measure(copy))).collect();
+            let ended = |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|why| resume_unwind(why));
+            running.into_iter().map(ended).collect()
+        });
+        let stretches: Vec<Stretch> = measured.into_iter().collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect();
         let total: f64 = stretches.iter().map(|stretch| stretch.weight).sum();
         let mean = |of: fn(&Stretch) -> f64| stretches.iter().map(|s| s.weight * of(s)).sum::<f64>() / total;
         let (recent_error, all_error) = (mean(|s| s.recent_error), mean(|s| s.all_error));
@@ -125,13 +132,12 @@ pub struct Stretch {
 impl Stretch {
     fn measure(
         copy: &Copy,
-        run: &Run,
+        task: Task,
         asked: &Config,
         sample: &Reservoir,
         order: &[u32],
         threads: usize,
     ) -> anyhow::Result<Option<Self>> {
-        let task = run.metrics.task();
         let mut before: Vec<u32> = order.iter().copied().filter(|row| sample.line(*row) <= copy.line).collect();
         let next = sample.after(copy.line, before.len() / 4, MOST_SCORED);
         if before.is_empty() || next.is_empty() {
@@ -153,22 +159,5 @@ impl Stretch {
             all_error,
             weight,
         }))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Copies;
-
-    #[test]
-    fn copies_are_taken_after_powers_of_two_and_half_as_many_more() {
-        let mut rows = 0;
-        let counts: Vec<u64> = std::iter::repeat_with(|| {
-            rows = Copies::next_after(rows);
-            rows
-        })
-        .take(8)
-        .collect();
-        assert_eq!(counts, [32, 48, 64, 96, 128, 192, 256, 384]);
     }
 }

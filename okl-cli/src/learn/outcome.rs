@@ -97,6 +97,7 @@ impl Session<'_> {
             all_rows: self.all_rows,
             continued: self.args.stream.r#continue,
             resumed: self.learned_before > 0,
+            can_save_all: self.args.output.is_some() && self.args.stream.resume.is_none() && self.passes.way().id.is_none(),
             ..past
         });
         let (other, kept) = self.keep(run, past.as_ref())?;
