@@ -320,7 +320,7 @@ impl Session<'_> {
     fn save(&self, run: &mut Run) -> anyhow::Result<()> {
         match &self.args.output {
             Some(path) => {
-                let position = Position { progress: run.progress.clone(), ..self.passes.position() };
+                let position = Position { progress: run.progress.with_again(self.passes.again()), ..self.passes.position() };
                 store::save(path, &mut run.learner, &position)
             }
             None => Ok(()),
