@@ -59,28 +59,55 @@ impl LearnedRows {
 }
 
 /// Counts the rows of a file that are equal to learned rows.
-#[derive(Debug, Default)]
-pub struct Lookup<'a> {
-    learned: Option<&'a LearnedRows>,
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lookup {
+    learned: LearnedRows,
     rows: u64,
     looked_up: u64,
     known: u64,
 }
 
-impl<'a> Lookup<'a> {
+impl Lookup {
     /// Before the first row.
-    pub fn new(learned: &'a LearnedRows) -> Self {
-        Lookup { learned: Some(learned).filter(|learned| !learned.is_empty()), ..Lookup::default() }
+    pub fn new(learned: &LearnedRows) -> Self {
+        Lookup { learned: learned.clone(), ..Lookup::default() }
+    }
+
+    /// Whether there are no learned rows to compare with.
+    pub fn is_empty(&self) -> bool {
+        self.learned.is_empty()
     }
 
     /// Looks the rows of a chunk up.
     pub fn count(&mut self, chunk: &Chunk) {
         self.rows += chunk.rows as u64;
-        let Some(learned) = self.learned else { return };
-        let (complete, largest) = (learned.is_complete(), learned.largest());
-        for mark in chunk.marks.iter().map(|mark| mark >> DROPPED).filter(|mark| complete || *mark <= largest) {
+        chunk.marks.iter().for_each(|mark| self.look_up(*mark));
+    }
+
+    /// Looks up some rows of a chunk, of those that are learned.
+    pub fn count_examples(&mut self, chunk: &Chunk, rows: std::ops::Range<usize>) {
+        for mark in rows.filter(|row| chunk.is_example(*row)).filter_map(|row| chunk.marks.get(row)) {
+            self.rows += 1;
+            self.look_up(*mark);
+        }
+    }
+
+    fn look_up(&mut self, mark: u64) {
+        let mark = mark >> DROPPED;
+        if !self.learned.is_empty() && (self.learned.is_complete() || mark <= self.learned.largest()) {
             self.looked_up += 1;
-            self.known += u64::from(learned.0.contains(&mark));
+            self.known += u64::from(self.learned.0.contains(&mark));
+        }
+    }
+
+    /// The number of rows that are equal to learned rows: counted, or estimated from the rows that were looked up.
+    pub fn equal(&self) -> Equal {
+        match self.looked_up {
+            0 => Equal::default(),
+            looked_up => Equal {
+                rows: (self.known as f64 / looked_up as f64 * self.rows as f64).round() as u64,
+                estimated: self.known > 0 && looked_up < self.rows,
+            },
         }
     }
 
@@ -111,6 +138,41 @@ impl<'a> Lookup<'a> {
             }
         };
         Some(format!("{which}: {}", on_new_rows(task)))
+    }
+}
+
+/// A number of rows that are equal to rows of an earlier run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Equal {
+    /// The number.
+    pub rows: u64,
+    /// Whether it is estimated from a sample of the rows.
+    #[serde(default)]
+    pub estimated: bool,
+}
+
+impl Equal {
+    /// Whether there is no such row.
+    pub fn is_none(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The sum of two numbers.
+    pub fn and(self, other: Equal) -> Equal {
+        Equal { rows: self.rows + other.rows, estimated: self.estimated || other.estimated }
+    }
+
+    /// Which of the examples were predicted before they were learned.
+    pub fn predicted(&self) -> String {
+        let about = if self.estimated { "about " } else { "" };
+        match self.rows {
+            0 => "each predicted before it was learned".into(),
+            1 => format!("each predicted before it was learned, except {about}1 that is equal to a row of an earlier run"),
+            rows => format!(
+                "each predicted before it was learned, except {about}{} that are equal to rows of an earlier run",
+                count(rows as f64)
+            ),
+        }
     }
 }
 

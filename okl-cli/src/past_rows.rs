@@ -115,6 +115,20 @@ impl Reservoir {
         self.gathered(rows[rows.len().saturating_sub(count)..].iter().copied())
     }
 
+    /// The line of a row of the sample.
+    pub fn line(&self, row: u32) -> u64 {
+        self.rows[row as usize].line()
+    }
+
+    /// The first `count` rows of the sample after a line, in the order of their lines; of more than `most` rows, at most these many at equal distances.
+    pub fn after(&self, line: u64, count: usize, most: usize) -> Vec<u32> {
+        let mut rows: Vec<u32> = (0..self.rows.len() as u32).filter(|row| self.line(*row) > line).collect();
+        rows.sort_by_key(|row| self.line(*row));
+        rows.truncate(count);
+        let every = rows.len().div_ceil(most.max(1)).max(1);
+        rows.into_iter().step_by(every).collect()
+    }
+
     fn in_order(&self) -> Vec<&Row> {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         rows.sort_by_key(|row| row.line());
@@ -210,6 +224,9 @@ pub struct Past {
     /// Whether the model had learned other rows before this run: the progressive error is that of the rows of this run.
     #[serde(skip)]
     pub resumed: bool,
+    /// Whether this command also takes --save-model all.
+    #[serde(skip)]
+    pub can_save_all: bool,
     /// Share of mistakes, mean absolute error, mean pinball loss (quantile loss), or share of alerts: `summary` says which.
     pub error: Option<f64>,
     /// With the quantile loss: the share of targets at or below the scores, over all outputs.
@@ -276,6 +293,7 @@ impl Past {
             all_rows: true,
             continued: false,
             resumed: false,
+            can_save_all: false,
             coverage: scoring.metrics().covered().map(|[below, all]| below / all).filter(|share| share.is_finite()),
             error,
             standard_error,
@@ -389,8 +407,9 @@ impl Past {
 
     /// What was measured on the halves of the sample, and what to do.
     fn advice(&self, order: Order) -> String {
+        let order = if self.resumed && order == Order::File { Order::Resumed } else { order };
         let Some(halves) = self.halves.filter(|_| order != Order::Shuffled) else { return order.advice(false).into() };
-        let all = match order == Order::File && self.summary.task != Task::Novelty {
+        let all = match order == Order::File && self.can_save_all && self.summary.task != Task::Novelty {
             true => " --save-model all saves a model of all rows, or of a sample of them.",
             false => "",
         };
@@ -412,6 +431,8 @@ fn unordered(mut summary: Summary) -> Summary {
 pub enum Order {
     /// In the order of the file.
     File,
+    /// In the order of the file, by a model that had learned other rows before.
+    Resumed,
     /// From standard input.
     Stream,
     /// In a random order.
@@ -430,13 +451,20 @@ impl Order {
                 "If the rows are a fixed set, write them to a file and learn with --shuffle 1; if the future looks like the last rows, \
                  keep the model."
             }
+            Order::Resumed if later_is_better => {
+                "If the rows are a fixed set, learn all of them in one new run with --shuffle 1; if the future looks like the last rows, keep the model."
+            }
             Order::File => {
-                "Look for outliers; if the rows are a fixed set, learn with --shuffle 1; in any case measure the model on other rows \
-                 (--test FILE) before you use it."
+                "Rows may be like the rows just before them (groups, seasons, time order). Look for outliers, too. If the rows are a fixed \
+                 set, learn with --shuffle 1; in any case measure the model on other rows (--test FILE) before you use it."
+            }
+            Order::Resumed => {
+                "Rows may be like the rows just before them (groups, seasons, time order). Look for outliers, too. If the rows are a fixed \
+                 set, learn all of them in one new run with --shuffle 1; in any case measure the model on other rows (--test FILE) before you use it."
             }
             Order::Stream => {
-                "Look for outliers; if the rows are a fixed set, write them to a file and learn with --shuffle 1; in any case measure the \
-                 model on other rows (--test FILE) before you use it."
+                "Rows may be like the rows just before them (groups, seasons, time order). Look for outliers, too. If the rows are a fixed \
+                 set, write them to a file and learn with --shuffle 1; in any case measure the model on other rows (--test FILE) before you use it."
             }
             Order::Replayed => "So rows were learned once more, and another model is saved.",
             Order::Shuffled => {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use crate::inspect::Measured;
+use crate::learned_rows::Equal;
 use crate::metrics::{Observed, Target, Task, count, figure, percent};
 
 /// Sums over examples, each counted when it was first seen.
@@ -28,6 +29,9 @@ pub struct Progress {
     /// The examples that the model learned from another program (Python, a server): they are not in the sums.
     #[serde(default, skip_serializing_if = "is_zero")]
     elsewhere: u64,
+    /// The examples that are equal to rows of an earlier run, which the model had learned.
+    #[serde(default, skip_serializing_if = "Equal::is_none")]
+    again: Equal,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -146,6 +150,16 @@ impl Progress {
         }
     }
 
+    /// The examples so far that are equal to rows of an earlier run.
+    pub fn again(&self) -> Equal {
+        self.again
+    }
+
+    /// The same sums with this number of examples that are equal to rows of an earlier run.
+    pub fn with_again(&self, again: Equal) -> Progress {
+        Progress { again, ..self.clone() }
+    }
+
     /// The sums as they are saved with a learner.
     pub fn saved_with(&self, learner: &Learner) -> Progress {
         Progress { saved: Some(learner.examples()), ..self.clone() }
@@ -180,7 +194,7 @@ impl Progress {
             ),
         };
         let (Some(all), Some(late)) = (self.all.mean(), recent.mean()) else { return elsewhere };
-        let examples = format!("over {} examples, each predicted before it was learned", count(self.all.examples as f64));
+        let examples = format!("over {} examples, {}", count(self.all.examples as f64), self.again.predicted());
         // A quantile is not meant to be close to the target: its error and its R² say nothing.
         if let Some(loss) = self.pinball(quantile) {
             return format!("mean quantile (pinball) loss {} {examples}", figure(loss));
@@ -208,6 +222,7 @@ impl Progress {
                 "examples": self.all.examples, "error": self.all.mean(), "r2": self.r2().filter(|_| quantile.is_none()),
                 "pinball_loss": self.pinball(quantile),
                 "recent_examples": recent.examples, "recent_error": recent.mean(), "examples_elsewhere": self.elsewhere,
+                "examples_of_earlier_runs": self.again.rows, "examples_of_earlier_runs_estimated": self.again.estimated,
             }),
         }
     }

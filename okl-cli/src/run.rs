@@ -10,6 +10,7 @@ use okl::{Batch, Label, Learner, Outcome, Targets};
 use crate::earlier_target::EarlierTarget;
 use crate::input::Chunk;
 use crate::inspect::loss_in_words;
+use crate::learn::Copies;
 use crate::metrics::{Metrics, Observed, Summary, Target, Task, count};
 use crate::past_rows::{Past, Reservoir};
 use crate::predict::classes_of;
@@ -41,6 +42,8 @@ pub struct Run {
     pub reservoir: Reservoir,
     /// A larger sample, if rows are learned once more at the end.
     pub replayed: Option<Reservoir>,
+    /// Copies of the model, if they may be compared at the end.
+    pub copies: Option<Copies>,
     /// The record of the run over time.
     pub history: History,
     /// The alerts so far.
@@ -120,6 +123,7 @@ impl Run {
             training: None,
             reservoir: Reservoir::default(),
             replayed: None,
+            copies: None,
             history: History::default(),
             alerts: Alerts::default(),
             samples: Samples::default(),
@@ -298,6 +302,9 @@ impl Run {
             if self.history.due(self.examples()) {
                 self.record();
             }
+            if let (Some(copies), Some([_, line])) = (&mut self.copies, self.lines) {
+                copies.take(&self.learner, self.visited, line);
+            }
             if self.rows().is_power_of_two() || self.rows() == watch.next_pause(self.rows() - 1) {
                 watch.pause(self, chunk, first)?;
             }
@@ -310,7 +317,8 @@ impl Run {
 
     /// The number of rows until the next pause, at most a block.
     fn until_pause(&self, watch: &impl Watch) -> usize {
-        let next = (self.rows() + 1).next_power_of_two().min(watch.next_pause(self.rows()));
+        let copy = if self.copies.is_some() { Copies::next_after(self.rows()) } else { u64::MAX };
+        let next = (self.rows() + 1).next_power_of_two().min(watch.next_pause(self.rows())).min(copy);
         (next - self.rows()).min(BLOCK) as usize
     }
 

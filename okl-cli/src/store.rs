@@ -9,7 +9,7 @@ use okl::{Learner, file};
 use serde::{Deserialize, Serialize};
 
 use crate::input::{Encoding, Feature, Features, Filled, Format, Schema};
-use crate::learned_rows::LearnedRows;
+use crate::learned_rows::{Equal, LearnedRows, Lookup};
 use crate::progress::Progress;
 use crate::usage::usage;
 
@@ -50,6 +50,12 @@ pub struct Position {
     /// A sample of the rows that were learned, over all runs. Empty in files of older versions.
     #[serde(default, skip_serializing_if = "LearnedRows::is_empty")]
     pub learned: LearnedRows,
+    /// For a resumed model: which rows of these data are equal to rows that it had learned before them.
+    #[serde(default, skip_serializing_if = "Lookup::is_empty")]
+    pub learned_before: Lookup,
+    /// The number of such rows in the data before these.
+    #[serde(default, skip_serializing_if = "Equal::is_none")]
+    pub again_before: Equal,
     /// From what cells without a value are filled: after the rows that were learned, and before the first row of these data.
     #[serde(default, skip_serializing_if = "Filled::is_empty")]
     pub filled: Filled,

@@ -240,9 +240,10 @@ pub enum SaveModel {
     Recent,
     /// A new model that learns a sample of all rows once more, in a random order
     All,
-    /// Recent for standard input. For a file, `all` if the new model is clearly better on a sample of all rows, and either new rows were
-    /// predicted no worse in a random order than in that of the file, or it has at most half of the error of a trivial prediction; if the future
-    /// looks like the last rows, recent may be better
+    /// `recent` for standard input. For a file, the new model must be clearly better than the final model on a sample of all rows, and pass one of
+    /// three tests; then `all` is saved, otherwise `recent`. Test 1: new rows are predicted no worse in a random order than in the order of the file.
+    /// Test 2: the new model has at most half of the error of always predicting the most frequent class or the mean. Test 3: within the file, models of
+    /// this kind that stopped learning predicted later rows no worse than final models that stopped
     #[default]
     Auto,
 }

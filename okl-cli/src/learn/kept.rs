@@ -13,9 +13,11 @@
 //! the difference exceeds three standard errors), and one of these holds:
 //!
 //! - to know the last rows best is of no use in this file: in the random order, rows that are new are predicted no worse than in the order of
-//!   the file. Where the relation changes over time, the order of the file has the smaller error;
+//!   the file;
 //! - one model can explain the file: its error on the last tenth of the order is at most half of that of the trivial prediction (the most
-//!   frequent class, or the mean of the targets).
+//!   frequent class, or the mean of the targets);
+//! - within the file, fixed models of this kind predicted later rows no worse than fixed models of the other kind ([`super::later_rows`]). A small
+//!   error in the order of the file is that of a model that goes on learning. It does not say that a fixed model of the last rows is good.
 //!
 //! Rows can also change so that one model explains all of them, but is worse on the next rows. Whether they do cannot be known here. So the
 //! errors of both models on the last rows are stated where the new learner is saved, and the run says which model is for rows that go on where
@@ -29,6 +31,7 @@ use okl::loss::pinball;
 use okl::{Config, Learner};
 use serde::Serialize;
 
+use super::later_rows::{Copies, LaterRows};
 use crate::args::{Learn, SaveModel};
 use crate::input::{Chunk, is_stream};
 use crate::metrics::{Measure, Task, WINDOW, count};
@@ -95,12 +98,17 @@ pub struct Kept {
     /// The error of the other model on the last tenth of the random order, each row before it learned it. It explains the file if this is at most half of
     /// the trivial error.
     pub all_error_on_last_tenth: Option<f64>,
+    /// The number of these rows. The rows are compared in blocks, so these are about a tenth.
+    pub last_tenth_rows: u64,
     /// The error of all rows when they were new, in the order of the file; none if the rows were shuffled.
     pub file_order_error: Option<f64>,
     /// The error of the rows of the sample when they were new, in the random order.
     pub random_order_error: Option<f64>,
     /// Whether the other model is clearly better on the compared rows: at most 0.9 times the error, and by more than three standard errors.
     pub clearly_better: bool,
+    /// If neither condition holds that needs no further learning: fixed models of both kinds on rows that came after them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub later_rows: Option<LaterRows>,
     /// Both models on the last rows of the file.
     pub last_rows: LastRows,
     /// Seconds that this took.
@@ -152,6 +160,11 @@ pub fn sample(args: &Learn, task: Task, way: &Way) -> Option<Reservoir> {
     wanted.then(|| Reservoir::within(MOST_ROWS, MOST_BYTES))
 }
 
+/// No copy yet, if copies of the model may decide which one is saved: with `auto`, and if each row is learned once.
+pub fn copies(args: &Learn, way: &Way) -> Option<Copies> {
+    (args.save_model.unwrap_or_default() == SaveModel::Auto && way.passes == 1).then(Copies::default)
+}
+
 /// Learns the sample in a random order and compares. `in_file_order`: whether the rows were not shuffled. `fill` fills cells without a value as
 /// `okl predict` does. Returns the other model with the comparison; none if a signal came, or if there are too few rows and no
 /// model of all rows is asked for.
@@ -184,7 +197,16 @@ pub fn replay(
     let clearly_better = compared.clearly_better();
     let order_is_no_help = random_order_error.zip(file_order_error).is_some_and(|(random, file)| random <= file);
     let explains = compared.all_at_last.zip(trivial_error).is_some_and(|(all, trivial)| 2.0 * all <= trivial);
-    let better = task != Task::Novelty && clearly_better && (order_is_no_help || explains);
+    let candidate = task != Task::Novelty && clearly_better && wanted != SaveModel::All;
+    let later_rows = match &run.copies {
+        Some(copies) if candidate && !(order_is_no_help || explains) => copies.measure(run, asked, sample, &order, threads)?,
+        _ => None,
+    };
+    if interrupted() {
+        return Ok(None);
+    }
+    let better_later = later_rows.as_ref().is_some_and(|later| later.all_error <= later.recent_error);
+    let better = candidate && (order_is_no_help || explains || better_later);
     let model = if better || wanted == SaveModel::All { Which::All } else { Which::Recent };
     let kept = Kept {
         model,
@@ -198,9 +220,11 @@ pub fn replay(
         difference_standard_error: standard_error,
         trivial_error,
         all_error_on_last_tenth: compared.all_at_last,
+        last_tenth_rows: compared.rows_at_last,
         file_order_error,
         random_order_error,
         clearly_better,
+        later_rows,
         last_rows: LastRows::measure(run, &other.learner, sample, fill)?,
         seconds: begun.elapsed().as_secs_f64(),
         measure: run.metrics.measure(),
@@ -215,6 +239,7 @@ struct Compared {
     all: Option<f64>,
     /// `all` over the last fifth of these rows.
     all_at_last: Option<f64>,
+    rows_at_last: u64,
     /// That of the difference.
     standard_error: Option<f64>,
     trivial: Option<f64>,
@@ -226,7 +251,7 @@ impl Compared {
     /// Scores some rows of the sample with the final model. The other one learns them.
     fn measure(run: &Run, other: &mut Run, sample: &Reservoir, rows: &[u32]) -> anyhow::Result<Self> {
         let mut final_model = Scoring::new(&run.learner, run.metrics.task());
-        let (mut blocks, mut targets): (Vec<[f64; 3]>, Targets) = Default::default();
+        let (mut blocks, mut targets, mut rows_of_blocks): (Vec<[f64; 3]>, Targets, Vec<u64>) = Default::default();
         let covered_before = other.metrics.covered();
         for rows in rows.chunks(rows.len().div_ceil(BLOCKS).max(FEWEST_IN_BLOCK)) {
             let chunk = sample.gather(rows);
@@ -238,6 +263,7 @@ impl Compared {
                 targets
                     .extend((0..chunk.rows).filter_map(|row| Some((chunk.targets.row(row).map(<[f64]>::to_vec)?, weight(row)))));
                 blocks.push([(0..chunk.rows).map(weight).sum(), recent, all]);
+                rows_of_blocks.push(chunk.rows as u64);
             }
         }
         let total: f64 = blocks.iter().map(|[weight, ..]| weight).sum();
@@ -251,6 +277,7 @@ impl Compared {
         Ok(Compared {
             recent: Some(recent),
             all: Some(all),
+            rows_at_last: rows_of_blocks[blocks.len() - blocks.len().div_ceil(5)..].iter().sum(),
             all_at_last: Some({
                 let last = &blocks[blocks.len() - blocks.len().div_ceil(5)..];
                 last.iter().map(|[weight, _, all]| weight * all).sum::<f64>()
@@ -276,7 +303,7 @@ impl Compared {
     }
 }
 
-fn learn(run: &mut Run, sample: &Reservoir, rows: &[u32]) -> anyhow::Result<()> {
+pub(super) fn learn(run: &mut Run, sample: &Reservoir, rows: &[u32]) -> anyhow::Result<()> {
     rows.chunks(CHUNK).try_for_each(|rows| run.learn(&sample.gather(rows), &mut Unwatched).map(drop))
 }
 
@@ -329,15 +356,22 @@ impl Kept {
             .map_or(String::new(), |share| coverage_line(share, "of these targets at or below its scores") + "\n");
         match self.model {
             Which::All => {
-                let LastRows { sampled_rows, all_error, recent_error, .. } = self.last_rows;
+                let LastRows { rows, sampled_rows, all_error, recent_error } = self.last_rows;
                 let (last, sampled) = ("  last rows", count(sampled_rows as f64));
+                let compared = match self.compared_rows {
+                    0 => "a new model of these rows, learned in a random order".into(),
+                    _ => format!(
+                        "{what} of a new model on {} of the learned rows, in a random order, each predicted before this model learned it",
+                        self.rows()
+                    ),
+                };
                 format!(
-                    "{name:<16}{:<12}{what} on {} of them, each before it learned it\n{covered}{last:<16}{:<12}on the last {sampled} of them, which it \
-                     has learned; final model, when new: {}",
+                    "{name:<16}{:<12}{compared}\n{covered}{last:<16}{:<12}{what} of this model on the last {sampled} rows that it has learned; the final \
+                     model had {} on the last {} rows, each predicted before it was learned",
                     self.of_all(),
-                    self.rows(),
                     self.shown(all_error),
-                    self.shown(recent_error)
+                    self.shown(recent_error),
+                    count(rows as f64)
                 )
             }
             Which::Recent => format!("{name:<16}{:<12}the final model", ""),
@@ -350,24 +384,14 @@ impl Kept {
         let replayed = format!("{} of {} learned rows", count(self.replayed_rows as f64), count(self.drawn_from as f64));
         let again = format!("{replayed} were learned once more by a new learner, in a random order ({:.1} s)", self.seconds);
         let saved = match self.model {
-            Which::All => format!(
-                "{}This learner is saved, not the final model; it is for rows like all rows of the file. {} {} use \
-                 --save-model recent, which saves the final model. Table, curves and numbers of terms of this run are \
-                 those of the final model; settings, certificates and warnings about columns those of the saved one.",
-                self.of_orders(),
-                if self.file_order_error.is_some() { self.on_last_rows() } else { String::new() },
-                match self.file_order_error.is_some() && self.random_order_error > self.file_order_error {
-                    true if self.measure != Measure::ShareOfAlerts => {
-                        "New rows were predicted better in the order of the file, so for rows that go on where the file ends the final model may be \
-                         better: if the future looks like the last rows,"
-                    }
-                    _ => "If the future looks like the last rows,",
-                }
-            ),
+            Which::All => self.why_all(),
             Which::Recent if self.clearly_better => format!(
-                "{}The final model is saved, because new rows were predicted better in the order of the file: the last rows seem to tell more about \
-                 the next ones than all rows do. If future rows are like all rows of the file, use --save-model all.",
-                self.of_orders()
+                "{}{} the final model is saved. If future rows are like all rows of the file, use --save-model all.",
+                self.of_orders(),
+                match &self.later_rows {
+                    Some(later) => format!("{} So", self.on_later_rows(later)),
+                    None => "Fixed models were not tried on later rows;".into(),
+                }
             ),
             Which::Recent => "The other one would have to be clearly better (at most 0.9 times the error, and by more than three standard errors): \
                               the final model is saved."
@@ -387,6 +411,52 @@ impl Kept {
             ),
         };
         format!("{again}.{found} {saved}")
+    }
+
+    /// Why the new learner is saved, and when the final model is better.
+    fn why_all(&self) -> String {
+        let recent = "use --save-model recent, which saves the final model.";
+        let whose = "The table, the curves and the numbers of terms of this run describe the final model. The settings, the certificates and the \
+                     warnings about columns describe the saved model.";
+        if let Some(later) = &self.later_rows {
+            return format!(
+                "{}{} So this learner is saved, not the final model. The {} in the order of the file is that of a model that goes on learning: for it, \
+                 learn new rows as they come (--resume, or okl serve). {whose}",
+                self.of_orders(),
+                self.on_later_rows(later),
+                self.measure.name()
+            );
+        }
+        let order_helped = self.file_order_error.is_some() && self.random_order_error > self.file_order_error;
+        format!(
+            "{}This learner is saved, not the final model; it is for rows like all rows of the file. {} {} {recent} {whose}",
+            self.of_orders(),
+            if self.file_order_error.is_some() { self.on_last_rows() } else { String::new() },
+            match order_helped && self.measure != Measure::ShareOfAlerts {
+                true => {
+                    "New rows were predicted better in the order of the file, so for rows that go on where the file ends the final model may be \
+                     better: if the future looks like the last rows,"
+                }
+                false => "If the future looks like the last rows,",
+            }
+        )
+    }
+
+    /// What was measured of fixed models on later rows.
+    fn on_later_rows(&self, later: &LaterRows) -> String {
+        let after: Vec<String> = later.stretches.iter().map(|stretch| count(stretch.after_rows as f64)).collect();
+        let rows: u64 = later.stretches.iter().map(|stretch| stretch.rows).sum();
+        let one = later.stretches.len() == 1;
+        format!(
+            "As a test, learning was stopped after {} rows, and {} later rows were predicted. The {} of the final model of that moment was {}, that of a new \
+             model of the rows up to there, in a random order, {}{}.",
+            after.join(" and "),
+            count(rows as f64),
+            self.measure.name(),
+            self.shown(Some(later.recent_error)),
+            self.shown(Some(later.all_error)),
+            if one { "" } else { " (means of both stops)" }
+        )
     }
 
     /// The errors of new rows in both orders.

@@ -4,6 +4,7 @@ mod begin;
 mod first_rows;
 mod held_out;
 mod kept;
+mod later_rows;
 pub mod many_classes;
 mod outcome;
 mod passes;
@@ -16,6 +17,7 @@ use okl::{Config, ErrorKind, Learner};
 
 pub use begin::{Begun, begin, task_of};
 pub use kept::{Kept, Which};
+pub use later_rows::Copies;
 pub use passes::Passes;
 
 use crate::args::{Learn, all_names};
@@ -54,6 +56,7 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     run.progress = passes.progress();
     run.progress.meet(&run.learner);
     run.replayed = kept::sample(args, task, passes.way());
+    run.copies = kept::copies(args, passes.way()).filter(|_| run.replayed.is_some());
     run.owe(passes.looked_at());
     let all_rows = recall(args, &mut run, &passes)?;
     let used = passes.schema().hash_bits().map(Used::new);
@@ -317,7 +320,7 @@ impl Session<'_> {
     fn save(&self, run: &mut Run) -> anyhow::Result<()> {
         match &self.args.output {
             Some(path) => {
-                let position = Position { progress: run.progress.clone(), ..self.passes.position() };
+                let position = Position { progress: run.progress.with_again(self.passes.again()), ..self.passes.position() };
                 store::save(path, &mut run.learner, &position)
             }
             None => Ok(()),

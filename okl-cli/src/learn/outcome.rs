@@ -97,6 +97,7 @@ impl Session<'_> {
             all_rows: self.all_rows,
             continued: self.args.stream.r#continue,
             resumed: self.learned_before > 0,
+            can_save_all: self.args.output.is_some() && self.args.stream.resume.is_none() && self.passes.way().id.is_none(),
             ..past
         });
         let (other, kept) = self.keep(run, past.as_ref())?;
@@ -183,6 +184,7 @@ impl Session<'_> {
                 .chain(kept.as_ref().map(Kept::sentence))
                 .chain(self.not_replayed(past.as_ref(), kept.as_ref()))
                 .chain(nothing_learned(&summary))
+                .chain(self.learned_again())
                 .chain(summary.worse_than_no_change().map(|worse| format!("{worse} {}", self.against_no_change(run))))
                 .chain(summary.warnings())
                 .chain(self.about_numbers(run, &summary))
@@ -250,6 +252,17 @@ impl Session<'_> {
         })
     }
 
+    /// One sentence if rows of this run are equal to rows that the resumed model had learned: figures over them are in-sample.
+    fn learned_again(&self) -> Option<String> {
+        let said = self.passes.learned_before().sentence(task_of(&self.asked))?;
+        let said = said.replace("the model has learned", "the model had learned before these data");
+        let advice = match self.args.stream.r#continue {
+            true => "",
+            false => " To go on in the same data after the rows that were learned, add --continue.",
+        };
+        Some(format!("--resume: {said}.{advice}"))
+    }
+
     /// What to do where the target of the row before predicts better than the model.
     fn against_no_change(&self, run: &Run) -> String {
         let advice = match run.earlier_target.column() {
@@ -289,6 +302,7 @@ impl Session<'_> {
             "health": outcome.health,
             "config": saved.config(),
             "rows_before": self.learned_before,
+            "rows_learned_again": self.passes.learned_before().equal(),
             "part": self.part(run),
             "skipped_rows": self.skipped,
             "wall_seconds": self.started.elapsed().as_secs_f64(),
@@ -372,6 +386,7 @@ impl Session<'_> {
             alerts: (run.metrics.task() == Task::Novelty).then_some(&run.alerts),
             facts: &facts,
             lead: &lead,
+            learned_again: self.passes.learned_before().equal(),
             ..Report::new(&title, &command, &outcome.summary, &run.history, &config)
         };
         let mut bytes = Vec::new();

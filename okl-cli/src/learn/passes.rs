@@ -8,6 +8,7 @@ use anyhow::bail;
 
 use crate::args::{BadRow, Columns, Stream, all_names};
 use crate::input::{Chunk, Files, Filled, Format, Options, Places, ReadAhead, Rule, Schema, Whole, is_stream, read_ahead};
+use crate::learned_rows::{Equal, Lookup};
 use crate::metrics::Task;
 use crate::predict::one_stream;
 use crate::predictions::Consumed;
@@ -154,6 +155,7 @@ impl Passes {
         let whole = Whole::read(chunks.by_ref())?;
         let (schema, format, rows) = (chunks.schema().clone(), chunks.format(), whole.rows() as u64);
         let places = chunks.places();
+        let begins = self.position.shuffled.is_none();
         if let Some(before) = self.position.shuffled.replace(rows).filter(|before| *before != rows) {
             bail!(
                 "{}: has {rows} rows, but the model was trained on a file with {before} rows; --continue needs the same file",
@@ -167,7 +169,12 @@ impl Passes {
             );
         }
         self.position.print = whole.print();
-        whole.chunks().iter().for_each(|chunk| self.position.learned.add(chunk, 0..chunk.rows));
+        for chunk in whole.chunks() {
+            self.position.learned.add(chunk, 0..chunk.rows);
+            if begins {
+                self.position.learned_before.count_examples(chunk, 0..chunk.rows);
+            }
+        }
         self.before = self.position.rows;
         let next = self.position.rows as usize;
         self.rows = Rows::Shuffled { whole, places, schema, format, order: Vec::new(), next };
@@ -347,6 +354,7 @@ impl Passes {
         let new = self.followed.min(learned)..learned;
         if self.position.pass == 0 {
             self.position.seen.iter_mut().for_each(|seen| *seen += new.len() as u64);
+            self.position.learned_before.count_examples(chunk, new.clone());
         }
         self.position.learned.add(chunk, new.clone());
         self.position.filled.follow(chunk, new, schema);
@@ -361,6 +369,16 @@ impl Passes {
     /// How well the model did before this run.
     pub fn progress(&self) -> Progress {
         self.position.progress.clone()
+    }
+
+    /// The rows of these data that are equal to rows which the model had learned before them.
+    pub fn learned_before(&self) -> &Lookup {
+        &self.position.learned_before
+    }
+
+    /// The number of examples of all runs that are equal to rows of an earlier run.
+    pub fn again(&self) -> Equal {
+        self.position.again_before.and(self.position.learned_before.equal())
     }
 
     /// The position to store in the model file. The columns of the data are stored only after the first row; they may change before.
@@ -460,8 +478,20 @@ fn position(
     if !stream.r#continue {
         let ids = model.ids + model.lines;
         let Position { schema, filled, progress, seen, learned, .. } = model;
-        let filled_before = filled.clone();
-        let begun = Position { way: given, ids, schema, progress, seen, learned, filled_before, filled, ..Position::default() };
+        let (filled_before, learned_before, again_before) = (filled.clone(), Lookup::new(&learned), progress.again());
+        let begun = Position {
+            way: given,
+            ids,
+            schema,
+            progress,
+            seen,
+            learned,
+            learned_before,
+            again_before,
+            filled_before,
+            filled,
+            ..Position::default()
+        };
         return Ok((begun, inherited));
     }
     if given.shuffle.is_some() && given.shuffle != old.shuffle {

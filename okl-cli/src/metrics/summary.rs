@@ -403,11 +403,20 @@ impl Summary {
         format!("{} over the last {}", or_dash(self.windowed_error, show), count(self.windowed_rows as f64))
     }
 
+    /// Says it if the model is no better than the no-change predictor, as the report does.
+    fn no_better_line(&self, f: &mut Formatter<'_>) -> Result {
+        match self.error.zip(self.no_change_error) {
+            Some((error, no_change)) if error >= no_change => line(f, "", "", "the model is no better over all these rows"),
+            _ => Ok(()),
+        }
+    }
+
     fn class_lines(&self, f: &mut Formatter<'_>) -> Result {
         let Some(classes) = &self.classes else { return Ok(()) };
         let last = self.of_last(percent);
         line(f, "error", &or_dash(self.error, percent), &last)?;
         line(f, "  no change", &or_dash(self.no_change_error, percent), "by repeating the last label")?;
+        self.no_better_line(f)?;
         line(f, "  majority", &or_dash(classes.majority_error, percent), "by always predicting the most frequent class")?;
         line(f, "accuracy", &or_dash(self.error, right), "")?;
         line(f, "macro F1", &or_dash(classes.macro_f1, figure), "")?;
@@ -435,6 +444,7 @@ impl Summary {
         let last = format!("{what}; {}", self.of_last(figure));
         line(f, "error", &or_dash(self.error, figure), &last)?;
         line(f, "  no change", &or_dash(self.no_change_error, figure), "by repeating the last target, 0 at first")?;
+        self.no_better_line(f)?;
         writeln!(f, "{:<32}{:>12}{:>12}{:>12}{:>12}", "target", "RMSE", "MAE", "bias", "R²")?;
         for o in self.outputs.iter().take(LISTED) {
             write!(f, "  {:<30}", cut(&o.name, 29))?;

@@ -28,6 +28,7 @@ pub use decision::{Decision, Reading, Samples};
 pub use history::{History, Point};
 
 use crate::learn::Kept;
+use crate::learned_rows::Equal;
 use crate::metrics::Summary;
 use crate::past_rows::Past;
 
@@ -38,6 +39,8 @@ pub struct Report<'a> {
     pub title: &'a str,
     /// A sentence before the first figures; may be empty.
     pub lead: &'a str,
+    /// The examples that are equal to rows of an earlier run.
+    pub learned_again: Equal,
     /// The command line.
     pub command: &'a str,
     /// The figures.
@@ -76,6 +79,7 @@ impl<'a> Report<'a> {
         Report {
             title,
             lead: "",
+            learned_again: Equal::default(),
             command,
             summary,
             history,

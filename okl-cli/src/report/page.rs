@@ -84,36 +84,37 @@ pub fn grid(parts: impl Iterator<Item = Markup>) -> Markup {
 /// A summary of the run in two or three sentences.
 fn lead(report: &Report<'_>) -> String {
     let s = report.summary;
-    let n = text::count(s.examples as f64);
+    let (n, predicted) = (text::count(s.examples as f64), report.learned_again.predicted());
     let (percent, figure) = (text::percent as fn(f64) -> String, text::figure as fn(f64) -> String);
     let words = match s.task {
         // The lead already says that there were no rows.
         _ if no_rows(report) && !report.lead.is_empty() => String::new(),
         _ if no_rows(report) => "No new rows.".into(),
         Task::Classes => format!(
-            "{n} examples, each predicted before it was learned: {} were predicted wrongly, {} of the last {}.",
+            "{n} examples, {predicted}: {} were predicted wrongly, {} of the last {}.",
             text::or_none(s.error, percent),
             text::or_none(s.windowed_error, percent),
             window(report)
         ),
         Task::Numbers if s.measure == Measure::PinballLoss => format!(
-            "{n} examples, each predicted before it was learned: mean pinball loss {}, {} over the last {}.",
+            "{n} examples, {predicted}: mean pinball loss {}, {} over the last {}.",
             text::or_none(s.error, figure),
             text::or_none(s.windowed_error, figure),
             window(report)
         ),
         Task::Numbers => format!(
-            "{n} examples, each predicted before it was learned: off by {} on average, by {} over the last {}.",
+            "{n} examples, {predicted}: off by {} on average, by {} over the last {}.",
             text::or_none(s.error, figure),
             text::or_none(s.windowed_error, figure),
             window(report)
         ),
         Task::Novelty => format!(
-            "{n} rows{}, each judged before it was learned: {} raised an alert{}.",
+            "{n} rows{}, {}: {} raised an alert{}.",
             match s.examples.saturating_sub(s.judged) {
                 0 => String::new(),
                 first => format!(". The first {} had no threshold. Of the others", text::count(first as f64)),
             },
+            predicted.replace("predicted", "judged"),
             text::or_none(s.alert_rate, percent),
             report.nu().map_or(String::new(), |nu| format!(", where {} were asked for", percent(nu)))
         ),

@@ -521,3 +521,56 @@ fn a_task_that_is_not_that_of_the_model_is_refused() {
     }
     succeed(&["learn", &data, "--resume", &model, "--task", "classes", "-o", &model, "--quiet"]);
 }
+
+/// Rows that the resumed model had learned before are not new: the summary, JSON, the report and `okl inspect` say how many they are.
+#[test]
+fn rows_that_were_learned_before_are_named() {
+    let folder = Folder::new("resume-again");
+    let text = ring(400);
+    let part = |from: usize, to: usize| {
+        let rows = text.lines().skip(1 + from).take(to - from);
+        rows.fold(String::from("x,y,where\n"), |all, row| all + row + "\n")
+    };
+    let (first, both, new) =
+        (folder.write("a.csv", part(0, 200)), folder.write("b.csv", part(100, 300)), folder.write("c.csv", part(300, 400)));
+    let (one, two, page) = (folder.path("1.okl"), folder.path("2.okl"), folder.path("r.html"));
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for shuffle in [&[][..], &["--shuffle", "2"]] {
+        succeed(&["learn", &first, "--target", "where", "-o", &one, "--save-model", "recent"]);
+        let learn = [&["learn", &both, "--resume", &one, "-o", &two, "--report", &page], shuffle].concat();
+        let (out, said) = (json(&learn), succeed(&learn).1);
+        assert_eq!(out["rows_learned_again"], serde_json::json!({ "rows": 100, "estimated": false }), "{out}");
+        let sentence = "100 of these 200 rows are equal to rows that the model had learned before these data: on new rows the model may be worse";
+        assert!(words(&said).contains(sentence) && words(&said).contains("add --continue"), "{said}");
+        assert!(out["warnings"].to_string().contains(sentence), "{out}");
+        assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+        let report = folder.read("r.html");
+        let except = "each predicted before it was learned, except 100 that are equal to rows of an earlier run";
+        assert!(report.contains(&format!("200 examples, {except}")) && report.contains(sentence), "{report}");
+        let inspected = succeed(&["inspect", &two]).0;
+        assert!(words(&inspected).contains(&format!("over 400 examples, {except}")), "{inspected}");
+        // The number stays in the file when new rows are learned, which are not equal to any.
+        let (out, said) = (json(&["learn", &new, "--resume", &two, "-o", &one]), succeed(&["inspect", &one]).0);
+        assert_eq!(out["rows_learned_again"]["rows"], 0, "{out}");
+        assert!(words(&said).contains(&format!("over 500 examples, {except}")), "{said}");
+    }
+    // An interruption changes nothing: the run that continues counts on.
+    let cut = folder.write("cut.csv", part(100, 180));
+    succeed(&["learn", &first, "--target", "where", "-o", &one, "--save-model", "recent"]);
+    assert_eq!(json(&["learn", &cut, "--resume", &one, "-o", &two])["rows_learned_again"]["rows"], 80);
+    folder.write("cut.csv", part(100, 300));
+    let out = json(&["learn", &cut, "--resume", &two, "--continue", "-o", &two]);
+    assert_eq!(out["rows_learned_again"]["rows"], 100, "{out}");
+    assert!(
+        words(&succeed(&["inspect", &two]).0).contains("over 400 examples, each predicted before it was learned, except 100")
+    );
+    // A model of many rows has the fingerprints of a sample of them: the number is estimated.
+    let (many, half) =
+        (folder.write("many.csv", ring(4000)), ring(4000).lines().take(2001).fold(String::new(), |all, row| all + row + "\n"));
+    let half = folder.write("half.csv", half);
+    succeed(&["learn", &half, "--target", "where", "-o", &one, "--save-model", "recent", "--kernel", "linear"]);
+    let out = json(&["learn", &many, "--resume", &one, "-o", &two]);
+    let (again, estimated) = (out["rows_learned_again"]["rows"].as_u64().unwrap(), &out["rows_learned_again"]["estimated"]);
+    assert!((1800..=2200).contains(&again) && estimated == true, "{out}");
+    assert!(words(&succeed(&["inspect", &two]).0).contains("except about "));
+}

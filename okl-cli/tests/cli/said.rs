@@ -420,3 +420,26 @@ fn the_kernel_and_the_passes_are_named() {
     let said = words(&succeed(&[&learn[..], &["--passes", "5", "--shuffle", "1"]].concat()).1);
     assert!(said.contains("first 256 examples, counted in every pass"), "{said}");
 }
+
+/// Where the model is no better than repeating the last target, the summary says so in words, as the report does; otherwise it does not.
+#[test]
+fn a_model_that_is_no_better_than_no_change_is_called_so() {
+    let folder = Folder::new("said-no-better");
+    let mut random = Random(6);
+    let (mut wandering, mut following) = (String::from("x,y\n"), String::from("x,y\n"));
+    let mut level = 50.0;
+    for _ in 0..300 {
+        let x = random.next();
+        level += random.next() - 0.5;
+        writeln!(wandering, "{x:.4},{level:.4}").unwrap();
+        writeln!(following, "{x:.4},{:.4}", 3.0 * x).unwrap();
+    }
+    let words = "the model is no better over all these rows";
+    for (text, no_better) in [(wandering, true), (following, false)] {
+        let (data, page) = (folder.write("d.csv", text), folder.path("r.html"));
+        let said = succeed(&["learn", &data, "--target", "y", "--task", "numbers", "--report", &page]).1;
+        assert_eq!(said.contains(words), no_better, "{said}");
+        assert_eq!(folder.read("r.html").contains("over the whole stream the model is no better"), no_better);
+        assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    }
+}

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::Cursor;
 
 use okl_cli::input::{Chunk, Options, Reader};
+use okl_cli::learn::Copies;
 use okl_cli::past_rows::{FEWEST, MOST_ROWS, Reservoir, much_larger, much_smaller};
 
 use crate::support::Random;
@@ -135,4 +136,12 @@ fn chance_alone_is_rarely_called_a_small_share() {
 fn large_differences_are_found() {
     assert!(rule(930, 1000, 0.044) && rule(248, 1000, 0.072) && rule(80, 1000, 0.032));
     assert!(!rule(230, 1000, 0.2) && !rule(45, 1000, 0.032) && !rule(300, 1000, 0.25));
+}
+
+/// The copies of the model that are compared at the end (`--save-model auto`).
+#[test]
+fn copies_are_taken_after_powers_of_two_and_half_as_many_more() {
+    let counts: Vec<u64> = std::iter::successors(Some(32), |rows| Some(Copies::next_after(*rows))).take(8).collect();
+    assert_eq!(counts, [32, 48, 64, 96, 128, 192, 256, 384]);
+    assert!((0..32).all(|rows| Copies::next_after(rows) == 32));
 }
