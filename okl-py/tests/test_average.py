@@ -184,6 +184,35 @@ def test_the_certificate_stands_an_attack(kernel: str, budget: str, head: dict[s
         np.testing.assert_allclose(np.mean(offset[:-1], axis=0), offset[-1], rtol=0, atol=1e-12)
 
 
+def test_what_is_lost_is_in_the_units_of_the_targets() -> None:
+    """`target_scale` divides targets; a bound on scores is in their units."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = 1000 * np.sin(2 * X[:, 0])
+    given = {"shift": [float(y.mean())], "factor": [1 / float(y.std())]}
+    models = [
+        okl.Learner(
+            loss="squared",
+            kernel="gaussian:0.5",
+            step="constant:0.3",
+            lam=1e-3,
+            budget="merge:20",
+            anchor="none",
+            scale="none",
+            target_scale={"fixed": given},
+        )
+        for _ in range(3)
+    ]
+    for number, model in enumerate(models):
+        model.learn(X[number::3], y[number::3])
+    found = okl.average(models)
+    mean = np.mean([model.predict(X) for model in models], axis=0)
+    apart = np.abs(found.model.predict(X) - mean).max()
+    assert found.lost / 50 < apart <= found.lost
+    expected = np.mean([model.truncation_error for model in models]) + found.lost
+    assert found.model.truncation_error == pytest.approx(expected, rel=1e-9)
+
+
 def kernel_values(kernel: str, centres: np.ndarray) -> np.ndarray:
     """Kernel values as the engine has them: f of a learner with one term of coefficient 1."""
     rows = []

@@ -343,3 +343,13 @@ def test_bytes_are_those_that_are_allocated_now():
     loaded.learn(X[500:], X[500:, 0])
     m.learn(X[500:], X[500:, 0])
     assert 0.9 * m.bytes < loaded.bytes <= m.bytes
+
+
+def test_the_configuration_says_whether_steps_are_proximal():
+    """Settings that learn in parallel take proximal steps, whatever is given."""
+    for given in ({}, {"implicit": False}, {"implicit": True}):
+        bank = okl.Learner(loss="hinge", **given)
+        assert bank.config["implicit"] is True
+    step = {"step": "constant:0.1", "lam": 0.01}
+    assert okl.Learner(loss="hinge", **step).config["implicit"] is False
+    assert okl.Learner(loss="nu_hinge:0.1").config["implicit"] is False

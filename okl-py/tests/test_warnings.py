@@ -118,3 +118,23 @@ def test_of_a_class_weight_that_names_no_class() -> None:
     said = warning(lambda: wrong.learn(X[99:], labels[99:]))[0]
     assert "class_weight names yess, but none of 150 examples had this class" in said
     assert okl.Learner.from_bytes(wrong.to_bytes()).health() == wrong.health()
+
+
+def test_targets_out_of_the_unit_of_an_adaptive_tube_are_reported():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    y = 40 + 2 * X[:, 0]
+    for loss in ("nu_epsilon:nu=0.1", "nu_huber:nu=0.1"):
+        model = okl.Learner(loss=loss, offset=True)
+        with pytest.warns(
+            okl.HealthWarning,
+            match=f"the steps of {loss.partition(':')[0]} suit targets with a mean near 0.*set target_scale to",
+        ):
+            before = np.abs(model.learn(X, y) - y)[300:].mean()
+        scaled = {"fixed": {"shift": [float(y.mean())], "factor": [1 / float(y.std())]}}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", okl.HealthWarning)
+            after = np.abs(okl.Learner(loss=loss, offset=True, target_scale=scaled).learn(X, y) - y)[
+                300:
+            ].mean()
+        assert after < before / 4  # the advice helps

@@ -146,7 +146,11 @@ fn what_cannot_be_filled_is_refused() {
     fail(&["learn", &data, "--target", "y"], 1, &["row 3, column 'a'", "--missing mean"]);
     for rule in ["median", "refuse+indicator"] {
         let table = folder.write("wrong.toml", format!("missing = \"{rule}\"\n"));
-        fail(&["learn", &data, "--target", "y", "--config", &table], 2, &["missing: expected refuse, mean, zero, last, mean+indicator", rule]);
+        fail(
+            &["learn", &data, "--target", "y", "--config", &table],
+            2,
+            &["missing: expected refuse, mean, zero, last, mean+indicator", rule],
+        );
     }
     succeed(&["learn", &data, "--target", "y", "--missing", "mean", "--quiet", "-o", &model]);
     let before = fs::read(&model).unwrap();

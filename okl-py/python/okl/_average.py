@@ -108,7 +108,14 @@ def average(models: Sequence[Learner], *, start: Learner | None = None) -> Avera
     mean.put("head.scalars", "truncation", np.mean([file.get("truncation") for file in files]) + lost)
     mean.put("head.scalars", "mass", np.mean([file.get("mass") for file in files]))
     mean.put("head.scalars", "regret.holds", 0.0)
-    return Average(named_as(models, Learner.from_bytes(mean.packed())), lost, dropped)
+    model = named_as(models, Learner.from_bytes(mean.packed()))
+    return Average(model, lost / least_factor(models[0].config), dropped)
+
+
+def least_factor(config: dict[str, Any]) -> float:
+    """The least factor of `target_scale`: a change of a scaled score is a change of the score by at most this many times less."""
+    scale = config.get("target_scale")
+    return min(scale["fixed"]["factor"]) if isinstance(scale, dict) else 1.0
 
 
 def named_as(models: list[Learner], mean: Learner) -> Learner:

@@ -203,8 +203,8 @@ SHARED = {
 """,
     "learner params": """
     learner_params : dict or None, default=None
-        More settings of `okl.Learner`, which override all other parameters: ``{"implicit": False}`` for the explicit
-        step, ``{"step": "decay:eta=0.5,tau=300"}``, ``{"warmup": 500}``, ...
+        More settings of `okl.Learner`, which override all other parameters: ``{"implicit": False}`` for explicit
+        steps (in `partial_fit` only with a `learning_rate`: the settings that learn in parallel without one take proximal steps), ``{"step": "decay:eta=0.5,tau=300"}``, ``{"warmup": 500}``, ...
 """,
     "centres": """
     support_vectors_ : ndarray of shape (n_terms, n_features)

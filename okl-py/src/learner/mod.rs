@@ -359,6 +359,7 @@ impl Learner {
     fn config<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut config = self.look(py, |m| m.config().clone())?;
         self.gaps.without_indicators(&mut config);
+        config.implicit = config.proximal();
         let config = settings::dictionary(py, &config)?;
         if self.named.are_bools() {
             settings::with_bools(&config)?;

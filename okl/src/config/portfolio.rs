@@ -481,8 +481,15 @@ impl Config {
         }
     }
 
-    /// Whether steps are proximal.
-    pub(crate) fn proximal(&self) -> bool {
+    /// Whether steps are proximal: if `implicit` is set, and in a bank that chooses its steps wherever the loss has proximal steps.
+    ///
+    /// ```
+    /// # use okl::Config;
+    /// assert!(Config::from_toml("loss = 'hinge'")?.proximal());
+    /// assert!(!Config::from_toml("loss = 'hinge'\nstep = 'constant:0.1'\nlambda = 0.01")?.proximal());
+    /// # Ok::<(), okl::Error>(())
+    /// ```
+    pub fn proximal(&self) -> bool {
         self.implicit || (self.chooses_steps() && self.check_implicit().is_ok())
     }
 

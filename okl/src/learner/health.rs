@@ -270,7 +270,10 @@ impl Health {
             rounded_values: rounded.iter().map(|c| c.values).sum(),
             rounded_columns: rounded,
             narrow_columns: narrow_columns(learner),
-            large_targets: learner.large_targets.finding(&learner.config.loss, "example"),
+            large_targets: learner
+                .large_targets
+                .finding(&learner.config.loss, "example")
+                .or_else(|| learner.large_targets.out_of_unit(&learner.config)),
             reads_further: reads_further(learner),
             absent_classes: absent_classes(learner),
         }
@@ -299,7 +302,7 @@ impl Health {
                 Some((changes, at)) => {
                     let when = self.why_clipped(worst, (changes > 0).then_some(at));
                     format!(
-                        "{others}, so that kernels see all values beyond this limit as equal; {when}: compare the error with that of a model without it, or with differences \
+                        "{others}, so that kernels see all values beyond this limit as equal; {when}: compare the error with that of a model without the column, or with differences \
                          from row to row in its place"
                     )
                 }
@@ -375,23 +378,16 @@ impl Health {
         found
     }
 
-    /// Why a column is clipped although units follow the stream: its level keeps changing, or it has changed and the new unit is found after
-    /// four windows of 128 examples. `changed`: the example after which units were found last.
+    /// When okl finds a new unit of a column that is clipped, and when it does not. `changed`: the example after which units were found last.
     fn why_clipped(&self, column: &ClippedColumn, changed: Option<u64>) -> String {
-        let moves = "the column's level keeps changing, as that of a date does, and the column keeps its unit";
+        let stays = "okl finds a new level of a column if the column stays there for 512 examples";
+        let moves = "it does not follow a level that moves on, as that of a date or of a season does";
         match changed.filter(|at| at + column.recent > self.examples) {
-            Some(at) => {
-                format!(
-                    "units of columns were found again after example {}; if values of this column are clipped from then on, too, {moves}",
-                    grouped(at)
-                )
-            }
-            None if column.recent_share * (column.recent as f64) < WINDOW as f64 => {
-                format!(
-                    "if the column stays at a new level, or at a new unit, okl finds its unit within 1,000 examples; if it does not, {moves}"
-                )
-            }
-            None => format!("no new unit was found: {moves}"),
+            Some(at) => format!(
+                "units of columns were found again after example {}; if values of this column are clipped from then on, too: {stays}; {moves}",
+                grouped(at)
+            ),
+            None => format!("{stays}; {moves}"),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! of the errors before them, so the errors before and after can be compared at any time. Memory is constant, and all sums are in the order
 //! of the examples, so they do not depend on the cut (law 1).
 
+use crate::config::{Choice, Config};
 use crate::parts::loss::AnyLoss;
 
 /// At most this many targets can be outliers.
@@ -15,6 +16,11 @@ const TIMES: f64 = 100.0;
 const WORSE: f64 = 3.0;
 /// A model has diverged if its mean error is this many times as large as the largest target: the error of the constant 0 is never above it.
 const DIVERGED: f64 = 1000.0;
+/// Targets are out of unit if several are larger than this, and poorly predicted if the mean error is this part of such a target; after this
+/// number of rows.
+const OUT_OF_UNIT: f64 = 10.0;
+const POOR: f64 = 0.3;
+const ENOUGH: u64 = 256;
 /// The fewest rows before or after an outlier, or from the start, whose mean error counts.
 const FEWEST: u64 = 20;
 
@@ -67,6 +73,28 @@ impl LargeTargets {
     /// `numbered`: what the numbers of the rows count.
     pub fn finding(&self, loss: &AnyLoss, numbered: &str) -> Option<String> {
         self.diverged().or_else(|| self.outliers(loss, numbered))
+    }
+
+    /// A sentence for a loss with an adaptive tube or scale, which learns with one setting: if targets are far from a mean of 0 and a deviation
+    /// of 1, and the mean error is of their size.
+    pub(crate) fn out_of_unit(&self, config: &Config) -> Option<String> {
+        let name = match *config.loss {
+            AnyLoss::NuEpsilon { .. } => "nu_epsilon",
+            AnyLoss::NuHuber { .. } => "nu_huber",
+            _ => return None,
+        };
+        let (usual, error) = (self.largest.get(MOST)?.target.abs(), self.sum / self.rows as f64);
+        let poor = usual > OUT_OF_UNIT && error > POOR * usual;
+        (self.rows >= ENOUGH && config.step == Choice::Auto && config.target_scale.is_none() && poor).then(|| {
+            format!(
+                "the steps of {name} suit targets with a mean near 0 and a standard deviation near 1; there are targets of {} and more, and the \
+                 mean error of {} rows is {}: set target_scale to {{\"fixed\": {{\"shift\": [MEAN], \"factor\": [1 / DEVIATION]}}}} with the mean and \
+                 the standard deviation of the targets",
+                shown(usual),
+                self.rows,
+                shown(error)
+            )
+        })
     }
 
     /// A sentence, if the mean error of all rows is far above the largest target.
