@@ -15,6 +15,7 @@ use crate::input::Schema;
 use crate::learn::task_of;
 use crate::memory::{self, figure_of_bytes};
 use crate::metrics::{count, figure, percent};
+use crate::precision;
 use crate::scoring::quantile;
 use crate::store::{self, Position};
 use crate::table::{harmless, say, wrapped};
@@ -338,12 +339,21 @@ fn source<'a>(position: &'a Position, names: &'a [String]) -> impl Fn(usize) -> 
 
 /// Input that the learner did not use exactly as given, one sentence each.
 pub fn health(learner: &Learner, name: impl Fn(usize) -> String) -> Vec<String> {
-    learner.health().findings(name).into_iter().chain(memory::beyond_its_limit(learner)).collect()
+    with_precision(learner, learner.health().findings(name)).into_iter().chain(memory::beyond_its_limit(learner)).collect()
 }
 
 /// Sentences about single precision, which concern the scores of a model; for commands that do not show all findings.
 pub fn imprecise(learner: &Learner, name: impl Fn(usize) -> String) -> Vec<String> {
-    learner.health().findings(name).into_iter().filter(|line| line.contains("single precision")).collect()
+    let findings = learner.health().findings(name).into_iter().filter(|line| line.contains("single precision")).collect();
+    with_precision(learner, findings)
+}
+
+/// Adds the finding of [`precision`], unless rows are known to be blurred.
+fn with_precision(learner: &Learner, mut findings: Vec<String>) -> Vec<String> {
+    if !findings.iter().any(|line| line.contains("single precision blurs")) {
+        findings.extend(precision::finding(learner));
+    }
+    findings
 }
 
 /// Why `budget = auto` has its number of terms; empty for other budgets.
