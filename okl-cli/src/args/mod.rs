@@ -226,7 +226,7 @@ pub struct Columns {
 /// What to do with a row that cannot be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum BadRow {
-    /// Stop with an error that names the row (the default)
+    /// Stop with an error that names the line (the default)
     #[default]
     Error,
     /// Skip and count the row; its line in the predictions has no score

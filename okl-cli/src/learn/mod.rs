@@ -294,7 +294,7 @@ impl Session<'_> {
                     "{found} are different decimal numbers, and each would be a class of its own; {advice} --task numbers"
                 );
                 let column = self.passes.schema().targets.first().map(String::as_str);
-                Err(InputError::of_row(file, line, column, text).into())
+                Err(InputError::of_row(file, line, column, text).counted_in(self.passes.format()).into())
             }
             Some(Found::Many(text)) if !self.args.show.quiet => {
                 self.bar.suspend(|| note(wrapped(&format!("warning: {text}"), "  ")));

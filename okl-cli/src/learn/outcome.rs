@@ -12,7 +12,7 @@ use crate::args::SaveModel;
 use crate::clash;
 use crate::command::arguments;
 use crate::device;
-use crate::input::{Chunk, Schema, encoded_dates, is_stream};
+use crate::input::{Chunk, Format, Schema, encoded_dates, is_stream};
 use crate::inspect;
 use crate::metrics::{OutputSummary, Summary, Task, count, figure, percent};
 use crate::past_rows::{Order, Past, much_larger};
@@ -172,7 +172,8 @@ impl Session<'_> {
         // The rows of the file were compared with those that were learned.
         let known = left_out.iter().any(|said| said.contains("the model has learned"));
         // With the line in the file; the learner knows the number of the example.
-        let large_targets = run.large_targets.finding(&run.learner.config().loss, "row");
+        let counted = if self.passes.format() == Format::Parquet { "row" } else { "line" };
+        let large_targets = run.large_targets.finding(&run.learner.config().loss, counted);
         Ok(Outcome {
             training: run.training_summary(&schema.targets),
             held_out,

@@ -189,7 +189,7 @@ fn a_closed_pipe_is_not_an_error() {
 fn errors_are_one_line_in_a_log_and_fit_a_terminal() {
     let folder = Folder::new("complaint");
     let data = folder.write("t.csv", "a,c,y\n1,2,2\n2,,3\n");
-    let (learn, words) = (["learn", &data, "--target", "y"], ["t.csv, row 3, column 'c'", "missing", "leaves such rows out"]);
+    let (learn, words) = (["learn", &data, "--target", "y"], ["t.csv, line 3, column 'c'", "missing", "leaves such rows out"]);
     fail(&learn, 1, &words);
     let err = String::from_utf8(okl(&learn).output().unwrap().stderr).unwrap();
     assert_eq!(err.lines().count(), 1, "{err}");
