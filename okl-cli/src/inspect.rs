@@ -326,7 +326,10 @@ fn in_words(learner: &Learner, position: &Position, names: &[String], [did, hash
 fn bytes(learner: &Learner) -> String {
     let loaded = format!("{} bytes", count(learner.bytes() as f64));
     match memory::while_learning(learner) {
-        Some(bytes) => format!("{loaded} as loaded, {} while it learns", figure_of_bytes(bytes)),
+        Some(bytes) => {
+            let warmup = if learner.warming_up() { " and the warm-up" } else { "" };
+            format!("{loaded} as loaded, up to {} while it learns, with the current rows{warmup}", figure_of_bytes(bytes))
+        }
         None => loaded,
     }
 }
