@@ -123,6 +123,11 @@ pub fn columns(flags: &Columns, table: &mut Map<String, Value>) -> anyhow::Resul
     }
     word(table, "format", &mut columns.format)?;
     word(table, "encoding", &mut columns.encoding)?;
+    if let Some(Value::Bool(there)) = table.get("header") {
+        let word = if *there { "yes" } else { "no" };
+        table.insert("header".into(), json!(word));
+    }
+    word(table, "header", &mut columns.header)?;
     word(table, "on_bad_row", &mut columns.on_bad_row)?;
     if let Some(value) = table.remove("missing") {
         let rule = one_word("missing", &value)?.parse().map_err(|why| usage(format!("missing: {why}, found {value}")))?;

@@ -70,6 +70,9 @@ pub struct Way {
     pub format: Option<Format>,
     /// The encoding of text.
     pub encoding: Option<Encoding>,
+    /// Whether the first line is a header, if --header says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header: Option<bool>,
     /// The column of ids.
     pub id: Option<String>,
     /// The column of weights.
@@ -80,7 +83,7 @@ pub struct Way {
 
 impl Default for Way {
     fn default() -> Self {
-        Way { passes: 1, shuffle: None, format: None, encoding: None, id: None, weight: None, skip_bad_rows: false }
+        Way { passes: 1, shuffle: None, format: None, encoding: None, header: None, id: None, weight: None, skip_bad_rows: false }
     }
 }
 

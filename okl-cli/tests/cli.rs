@@ -22,6 +22,8 @@ mod exports;
 mod flags;
 #[path = "cli/full_disk.rs"]
 mod full_disk;
+#[path = "cli/headers.rs"]
+mod headers;
 #[path = "cli/held_out.rs"]
 mod held_out;
 #[path = "cli/inherited.rs"]

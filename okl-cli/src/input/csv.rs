@@ -31,17 +31,21 @@ impl Csv {
             return Err(format!("more than {MOST_FEATURES} columns; choose some of them"));
         }
         let records = sniff::records(head, delimiter);
-        let asked: Vec<String> = columns
-            .list
-            .iter()
-            .map(|c| c.name.to_string())
-            .chain(options.features.iter().chain(&options.keep).cloned())
-            .collect();
         let Some(first) = records.first() else { return Err("empty; there is nothing to read".into()) };
+        let named = options.header.is_none() && names_a_number(first, options, columns);
         let counted = if options.header.is_none() { sniff::numbered(&records) } else { None };
+        let counted = counted.filter(|counted| !named || matches!(counted, sniff::Numbered::Header));
         columns.said.extend(counted.as_ref().map(|counted| said_of_numbers(counted, first)));
         let by_number = matches!(counted, Some(sniff::Numbered::Header));
-        let header = options.header.unwrap_or_else(|| by_number || sniff::has_header(&records, &asked));
+        let header =
+            options.header.unwrap_or_else(|| named || by_number || sniff::has_header(&records, &asked(options, columns)));
+        if options.header.is_none() && !header && counted.is_none() && sniff::is_unlike(&sniff::first_records(head, delimiter)) {
+            columns.said.push(format!(
+                "line 1 ({}) was taken for a row, but it is unlike the next rows; if it is the header, add --header yes",
+                first_names(first)
+            ));
+        }
+        columns.line_1 = said_of_line_1(header, options);
         no_comment(first, records.get(1))?;
         if header {
             let bytes = sniff::first_record(head, delimiter);
@@ -197,19 +201,20 @@ fn said_of_line_1(header: bool, options: &Options) -> &'static str {
     }
 }
 
+/// The first cells of a record.
+fn first_names(first: &[String]) -> String {
+    if first.len() > 4 { format!("{}, ...", first[..4].join(", ")) } else { first.join(", ") }
+}
+
 /// What is said of a first record that counts its columns from 0.
 fn said_of_numbers(numbered: &sniff::Numbered, first: &[String]) -> String {
-    let shown = if first.len() > 4 { format!("{}, ...", first[..4].join(", ")) } else { first.join(", ") };
+    let shown = first_names(first);
     match numbered {
         sniff::Numbered::Header => {
-            format!(
-                "line 1 ({shown}) was taken for the header, because it counts the columns; if it is a row, write a header above it"
-            )
+            format!("line 1 ({shown}) was taken for the header, because it counts the columns; if it is a row, add --header no")
         }
         sniff::Numbered::Row => {
-            format!(
-                "line 1 ({shown}) was taken for a row; if it is the header, write names that are not numbers, or leave the line out"
-            )
+            format!("line 1 ({shown}) was taken for a row; if it is the header, add --header yes")
         }
     }
 }

@@ -99,7 +99,7 @@ pub enum Format {
 pub struct Options {
     /// The format. None: detected from the name and the first bytes.
     pub format: Option<Format>,
-    /// Whether the first row of a CSV file is a header. None: detected from the first two rows.
+    /// Whether the first line of a CSV file is a header. None: detected from the first two records and the names in the options.
     pub header: Option<bool>,
     /// The target columns, by name (by number from 1 without a header). In LIBSVM and VW text the label is the first word of a line.
     pub targets: Vec<String>,

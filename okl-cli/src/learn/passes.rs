@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 
-use crate::args::{BadRow, Columns, Stream, all_names};
+use crate::args::{BadRow, Columns, Header, Stream, all_names};
 use crate::input::{Chunk, Files, Filled, Format, Options, Places, ReadAhead, Rule, Schema, Whole, is_stream, read_ahead};
 use crate::metrics::Task;
-use crate::predict::one_stream;
+use crate::predict::{has_a_header, one_stream};
 use crate::predictions::Consumed;
 use crate::progress::Progress;
 use crate::random;
@@ -92,6 +92,7 @@ impl Passes {
         let options = Options {
             format: way.format,
             encoding: way.encoding,
+            header: way.header,
             targets: all_names(&columns.target),
             ignore,
             features: all_names(&columns.features),
@@ -117,6 +118,7 @@ impl Passes {
             ..Options::default()
         };
         let chunks = read_ahead(Files::open(data, options.clone())?, AHEAD)?;
+        has_a_header(columns.header, chunks.format())?;
         let mut passes = Passes {
             data: data.to_vec(),
             options,
@@ -447,6 +449,7 @@ fn position(
         format: columns.format.map(Format::from),
         id: columns.id.clone(),
         encoding: columns.encoding,
+        header: columns.header.map(Header::is_there).or(model.as_ref().and_then(|model| model.way.header)),
         weight: columns.weight.clone(),
         skip_bad_rows: columns.on_bad_row == Some(BadRow::Skip),
     };
