@@ -17,6 +17,7 @@ use crate::memory::{self, figure_of_bytes};
 use crate::metrics::{count, figure, percent};
 use crate::precision;
 use crate::scoring::quantile;
+use crate::settings;
 use crate::store::{self, Position};
 use crate::table::{harmless, say, wrapped};
 
@@ -262,7 +263,7 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String], name: i
     // The share of examples outside the margin, tube or scale is a rate of alerts only for a detector.
     let alerts = learner.config().loss.reads() == Reads::Nothing;
     json!({
-        "config": learner.config(), "examples": learner.examples(), "rows": position.seen, "progressive": position.progress.to_json(quantile_in_units(learner)), "frozen_after": learner.frozen_after(), "terms": learner.terms(), "features": learner.features(),
+        "config": learner.config(), "given": position.given, "examples": learner.examples(), "rows": position.seen, "progressive": position.progress.to_json(quantile_in_units(learner)), "frozen_after": learner.frozen_after(), "terms": learner.terms(), "features": learner.features(),
         "feature_names": names, "hash_bits": position.schema.as_ref().and_then(Schema::hash_bits), "missing": missing(position), "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "step_sizes": learner.step_sizes(), "theta": learner.theta(),
         "offset": learner.predicting_offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate().filter(|_| alerts), "outside_rate": learner.alert_rate().filter(|_| !alerts),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": rule_of(learner, m), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
@@ -312,14 +313,28 @@ fn in_words(learner: &Learner, position: &Position, names: &[String], [did, hash
         ("threshold", threshold(learner)),
     ];
     lines.retain(|(_, value)| !value.is_empty());
-    let settings = serde_json::to_value(learner.config()).unwrap_or_default();
-    let settings = settings.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
-    let settings = settings.map(|(name, value)| named(&format!("  {name}"), &shorthand(value)));
+    let [settings, learned] = settings_in_words(learner, position);
     let lines = lines.iter().map(|(name, value)| named(name, value));
     let certificates = certificates(learner, position.progress.measured());
     let health = health(learner, source(position, names)).into_iter().map(|line| format!("warning: {line}"));
     let certificates = certificates.into_iter().chain(health).map(|line| wrapped(&line, "    "));
-    lines.chain(["settings".into()]).chain(settings).chain(certificates).map(|line| format!("  {line}\n")).collect()
+    lines.chain(settings).chain(learned).chain(certificates).map(|line| format!("  {line}\n")).collect()
+}
+
+/// The settings as they were before the first row, and those that learning replaced, each after its heading. One list of all settings if those before
+/// the first row are not known.
+fn settings_in_words(learner: &Learner, position: &Position) -> [Vec<String>; 2] {
+    let now = serde_json::to_value(learner.config()).ok().and_then(|now| now.as_object().cloned()).unwrap_or_default();
+    let lines = |heading: &str, settings: &settings::Table| {
+        let settings = settings.iter().filter(|(_, value)| !value.is_null());
+        let lines = settings.map(|(name, value)| named(&format!("  {name}"), &shorthand(value)));
+        std::iter::once(heading.to_owned()).chain(lines).collect::<Vec<_>>()
+    };
+    let Some(given) = position.given.as_ref().and_then(Value::as_object) else { return [lines("settings", &now), Vec::new()] };
+    let learned = settings::learned(given, &now);
+    let learned =
+        if learned.is_empty() { Vec::new() } else { lines("settings now, where learned or filled in for auto", &learned) };
+    [lines("settings before the first row (--json: given, for --config)", given), learned]
 }
 
 /// The memory of the model. A model that was loaded has no workspace yet, which it needs to learn.

@@ -54,6 +54,39 @@ pub fn given(settings: &Settings) -> anyhow::Result<Map<String, Value>> {
     Ok(table)
 }
 
+/// Settings by name, as [`Config::to_json`] has them.
+pub type Table = Map<String, Value>;
+
+/// The settings at the end of a run that are not what they were before its first row.
+pub fn learned(given: &Table, settings: &Table) -> Table {
+    settings
+        .iter()
+        .filter(|(key, value)| given.get(*key) != Some(value))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
+/// The settings that have one value for each column, and the number of their values.
+pub fn per_column(config: &Config) -> Vec<(&'static str, usize)> {
+    let scale = match &config.scale {
+        Scale::Fixed { shift, .. } => shift.len(),
+        _ => 0,
+    };
+    [("scale", scale), ("relevance", config.relevance.len())].into_iter().filter(|(_, values)| *values > 0).collect()
+}
+
+/// What to do about settings of --config with one value for each column that do not fit the columns of the rows; empty if there are none.
+pub fn other_columns(config: &Config) -> String {
+    let settings = per_column(config);
+    let Some((_, values)) = settings.first() else { return String::new() };
+    let names = settings.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" and ");
+    let (have, them) = if settings.len() == 1 { ("has", "it is") } else { ("have", "they are") };
+    format!(
+        "; {names} of the settings {have} {values} values, one for each column: remove {names} from --config, so that {them} learned. Columns that \
+         --one-hot, --text and indicators make come with the rows, so no list fits them from the first row on"
+    )
+}
+
 /// Flags of a run, which a file of settings does not have.
 const OF_THE_RUN: [&str; 19] = [
     "task",

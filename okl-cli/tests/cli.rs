@@ -58,6 +58,8 @@ mod pipes;
 mod predictions;
 #[path = "cli/quantiles.rs"]
 mod quantiles;
+#[path = "cli/reproduced.rs"]
+mod reproduced;
 #[path = "cli/resume.rs"]
 mod resume;
 #[path = "cli/said.rs"]

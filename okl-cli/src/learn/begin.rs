@@ -350,6 +350,7 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, mut passe
         note("chosen, because not given:");
         said.iter().for_each(|line| note(wrapped(&format!("  {line}"), "    ")));
     }
+    passes.began_with(&config);
     let each = of_a_term(&config, &look);
     let announced = speaks_of_memory.then_some(Announced { each, limit: memory });
     Ok(Some(Begun { learner: Learner::new(config)?, passes, few_values, announced }))

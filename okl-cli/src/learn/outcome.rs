@@ -289,6 +289,7 @@ impl Session<'_> {
             "certificates": outcome.certificates,
             "health": outcome.health,
             "config": saved.config(),
+            "given": self.passes.given(),
             "rows_before": self.learned_before,
             "part": self.part(run),
             "skipped_rows": self.skipped,
@@ -354,6 +355,7 @@ impl Session<'_> {
         let command = self.command();
         let lead = self.part(run).unwrap_or_default();
         let config = saved.config().to_json();
+        let given = self.passes.given().map(ToString::to_string);
         let facts = self.facts(run);
         let title = name(&self.args.data);
         let decision = run.decision(&schema.names(), schema.targets.first().map_or("target", String::as_str))?;
@@ -373,6 +375,7 @@ impl Session<'_> {
             alerts: (run.metrics.task() == Task::Novelty).then_some(&run.alerts),
             facts: &facts,
             lead: &lead,
+            given_json: given.as_deref(),
             ..Report::new(&title, &command, &outcome.summary, &run.history, &config)
         };
         let mut bytes = Vec::new();

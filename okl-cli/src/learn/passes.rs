@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use okl::Config;
+use serde_json::Value;
 
 use crate::args::{BadRow, Columns, Header, Stream, all_names};
 use crate::input::{Chunk, Files, Filled, Format, Options, Places, ReadAhead, Rule, Schema, Whole, is_stream, read_ahead};
@@ -365,6 +367,16 @@ impl Passes {
         self.position.progress.clone()
     }
 
+    /// Keeps the settings of a new model, see [`Position::given`].
+    pub fn began_with(&mut self, config: &Config) {
+        self.position.given = serde_json::to_value(config).ok();
+    }
+
+    /// The settings of the model before its first row, see [`Position::given`].
+    pub fn given(&self) -> Option<&Value> {
+        self.position.given.as_ref()
+    }
+
     /// The position to store in the model file. The columns of the data are stored only after the first row; they may change before.
     pub fn position(&self) -> Position {
         let mut position = self.position.clone();
@@ -462,9 +474,20 @@ fn position(
     let given = Way { id: given.id.clone().or(id), weight: given.weight.clone().or(weight), ..given };
     if !stream.r#continue {
         let ids = model.ids + model.lines;
-        let Position { schema, filled, progress, seen, learned, .. } = model;
+        let Position { given: began_with, schema, filled, progress, seen, learned, .. } = model;
         let filled_before = filled.clone();
-        let begun = Position { way: given, ids, schema, progress, seen, learned, filled_before, filled, ..Position::default() };
+        let begun = Position {
+            way: given,
+            ids,
+            given: began_with,
+            schema,
+            progress,
+            seen,
+            learned,
+            filled_before,
+            filled,
+            ..Position::default()
+        };
         return Ok((begun, inherited));
     }
     if given.shuffle.is_some() && given.shuffle != old.shuffle {
