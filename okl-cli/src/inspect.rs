@@ -79,7 +79,7 @@ fn column_weights(learner: &Learner) -> Option<String> {
     let all = &learner.config().relevance;
     let (least, most) = all.iter().fold((f64::MAX, 0.0f64), |(least, most), v| (least.min(*v), most.max(*v)));
     Some(format!(
-        "Columns in which scores vary more have more weight in the distances of some kernels: squared differences count {} to {} times, since example {}.",
+        "Columns in which scores vary more have more weight in the distances of some kernels: there, the squared difference of a column is multiplied by its weight, from {} to {}, since example {}.",
         figure(least),
         figure(most),
         count(at as f64)
@@ -111,7 +111,7 @@ fn truncation(learner: &Learner, measured: Measured) -> String {
     if lost == 0.0 {
         return match learner.config().uses_weights() {
             true => "The model is a weight vector: nothing is truncated.".into(),
-            false if all => "No term has been dropped or merged: the model is exact.".into(),
+            false if all => "No term has been dropped or merged: scores have no truncation error.".into(),
             false if learner.has_all_terms() => "No term has been dropped or merged.".into(),
             false => format!("No term has been dropped or merged {since}."),
         };

@@ -5,14 +5,16 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
-use okl::Config;
-use okl::config::{Choice, Member, Scale, number_or_text};
+use okl::config::families::{FAMILIES, Family};
+use okl::config::{Choice, Member, Scale, nearest, number_or_text};
 use okl::loss::{Loss, Reads};
+use okl::{Config, ErrorKind};
 use serde_json::{Map, Value, json};
 
-use crate::args::{Columns, Names, Settings, Task, all_names};
+use crate::args::{Columns, Flat, Names, Settings, Task, all_names};
 use crate::input::{Chunk, HASH_BITS, MOST_WORDS, label_of};
 use crate::inspect::shorthand;
+use crate::learn::task_of;
 use crate::memory::{figure_of_bytes, of_a_term};
 use crate::metrics::count;
 use crate::usage::usage;
@@ -128,6 +130,92 @@ fn read_file(path: &Path) -> anyhow::Result<Map<String, Value>> {
             None => Ok(table),
         },
         other => bail!("{}: expected a table of settings, found {other}", path.display()),
+    }
+}
+
+/// The keys of a file of settings that are about columns and the reading of files; see [`columns`].
+const OF_COLUMNS: [&str; 16] = [
+    "target",
+    "ignore",
+    "features",
+    "id",
+    "weight",
+    "format",
+    "encoding",
+    "header",
+    "one_hot",
+    "time",
+    "log",
+    "text",
+    "ngrams",
+    "hash_bits",
+    "missing",
+    "on_bad_row",
+];
+
+/// Refuses a key of the file of --config that is no setting. `table`: the settings without those about columns.
+///
+/// # Errors
+/// If there is such a key; the message has all keys.
+pub fn only_settings(path: Option<&Path>, table: &Table) -> anyhow::Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let reason = |key: &String, value: &Value| match Config::from_value(json!({ key: value })) {
+        Err(error) => match error.kind() {
+            ErrorKind::Config { field, reason } if field == key && reason.starts_with("no such setting") => Some(reason.clone()),
+            _ => None,
+        },
+        Ok(_) => None,
+    };
+    let Some((key, reason)) = table.iter().find_map(|(key, value)| Some((key, reason(key, value)?))) else { return Ok(()) };
+    let (meant, settings) = reason.split_once("there are ").unwrap_or((&reason, ""));
+    let meant = match nearest(key, OF_COLUMNS.into_iter()) {
+        Some(near) => format!("no such setting; did you mean `{near}`? "),
+        None => meant.into(),
+    };
+    let columns = OF_COLUMNS.join(", ");
+    Err(usage(format!("{}: {key}: {meant}there are {columns}; and {settings}", path.display())))
+}
+
+/// The answer to a flag of a parameter whose setting is not given, such as --q without --loss, if this is the reason for the error.
+pub fn names_its_setting(error: okl::Error, flags: &Flat, table: &Table, look: &Look) -> anyhow::Error {
+    let ErrorKind::Config { field, reason } = error.kind() else { return error.into() };
+    // A wrong value of a parameter has another answer.
+    if !reason.contains("has no such parameter") && !reason.contains("which is not given") {
+        return error.into();
+    }
+    let flag = flags.given().into_iter().find(|(key, _)| key == field);
+    let has_it = |family: &&Family| family.variants.iter().any(|variant| variant.parameters.contains(&field.as_str()));
+    let families: Vec<&Family> = FAMILIES.iter().filter(has_it).collect();
+    let (Some((key, value)), [family]) = (flag, &families[..]) else { return error.into() };
+    if table.contains_key(family.key) {
+        return error.into();
+    }
+    let fits = |name: &str| {
+        let table = json!({ family.key: name, key: number_or_text(value) });
+        let reads = || Config::from_value(table).map(|config| task_of(&config));
+        family.key != "loss" || reads().is_ok_and(|task| task == metrics_task(look.task))
+    };
+    let having = family.variants.iter().filter(|variant| !variant.nested && variant.parameters.contains(&key));
+    let names: Vec<&str> = having.map(|variant| variant.name).collect();
+    let fitting: Vec<&str> = names.iter().copied().filter(|name| fits(name)).collect();
+    let names = if fitting.is_empty() { names } else { fitting };
+    let (of, setting) = (names.join(", "), family.key);
+    let flag = key.replace('_', "-");
+    match &names[..] {
+        [] => error.into(),
+        [one] => usage(format!("--{flag}: this is a parameter of the {setting} {one}; add --{setting} {one}")),
+        [first, ..] => usage(format!(
+            "--{flag}: this is a parameter of a {setting}, one of {of}; add one of them, as in --{setting} {first}"
+        )),
+    }
+}
+
+/// The task of a name of --task.
+fn metrics_task(task: Task) -> crate::metrics::Task {
+    match task {
+        Task::Classes => crate::metrics::Task::Classes,
+        Task::Numbers => crate::metrics::Task::Numbers,
+        Task::Novelty => crate::metrics::Task::Novelty,
     }
 }
 

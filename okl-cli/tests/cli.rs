@@ -74,3 +74,5 @@ mod table;
 mod truth;
 #[path = "cli/weightless.rs"]
 mod weightless;
+#[path = "cli/wording.rs"]
+mod wording;

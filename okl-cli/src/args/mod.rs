@@ -226,7 +226,7 @@ pub struct Columns {
     /// Hash the names of features to 2^BITS columns (1 to 28) instead of keeping them: VW text, JSON keys, words and values of one-hot columns
     ///
     /// The column is the last BITS bits of XXH3 of the namespace, a byte 0 and the name (Python: okl.hash_feature). Features that share a column add up;
-    /// the summary says how many do. Names are not kept, so inspect and exports cannot name features. Where columns are scaled, as they are by default,
+    /// the summary says how many do. --one-hot must name its columns here; without names it is refused. Names are not kept, so inspect and exports cannot name features. Where columns are scaled, as they are by default,
     /// every column takes 56 bytes of memory, and nearly as much of the model file, used or not (59 MB for 20 bits), and BITS is at most 24.
     #[arg(long, value_name = "BITS", hide_short_help = true, value_parser = clap::value_parser!(u8).range(1..=28))]
     pub hash_bits: Option<u8>,
@@ -251,7 +251,7 @@ pub enum BadRow {
     /// Stop with an error that names the line (the default)
     #[default]
     Error,
-    /// Skip and count the row; its line in the predictions has no score
+    /// Skip and count the row; where scores are written, its line has none
     Skip,
 }
 

@@ -191,12 +191,12 @@ fn short_settings_mean_what_they_seem_to_mean() {
     assert_eq!(budget(&["--budget", "window", "--terms", "7"]), serde_json::json!({ "window": { "terms": 7 } }));
     let learn = ["learn", &data, "--target", "where", "--quiet"];
     let refused = |flags: &[&str], words: &[&str]| fail(&[&learn[..], flags].concat(), 2, words);
-    refused(&["--eta", "0.5"], &["eta: belongs to `step`", "step = constant:eta=0.5"]);
+    refused(&["--eta", "0.5"], &["--eta: this is a parameter of a step", "as in --step constant"]);
     refused(&["--budget", "age"], &["budget: `age` needs steps, as in budget = age:steps=1000"]);
     refused(&["--terms", "many"], &["terms: ", "a whole number", "found \"many\""]);
     // The examples work.
-    for flags in [["--step", "constant:eta=0.5"], ["--budget", "age:steps=1000"]] {
-        succeed(&[&learn[..], &flags].concat());
+    for flags in [&["--step", "constant", "--eta", "0.5"][..], &["--budget", "age:steps=1000"]] {
+        succeed(&[&learn[..], flags].concat());
     }
 }
 
