@@ -69,6 +69,8 @@ fn sensors() -> (String, Vec<u64>) {
 struct Learned {
     run: Run,
     schema: Schema,
+    /// The settings before the first row.
+    given: String,
 }
 
 /// Prints the progress table, from row 256 on.
@@ -89,7 +91,7 @@ impl Watch for Audience {
 /// Learns a CSV text.
 fn learn(csv: String, target: Option<&str>, settings: &str, quiet: bool) -> anyhow::Result<Learned> {
     let config = Config::from_toml(settings)?;
-    let task = task_of(&config);
+    let (task, given) = (task_of(&config), config.to_json());
     let options =
         Options { targets: target.map(str::to_owned).into_iter().collect(), want_target: target.is_some(), ..Options::default() };
     let mut reader = Reader::of("demo", Cursor::new(csv.into_bytes()), options)?;
@@ -102,7 +104,7 @@ fn learn(csv: String, target: Option<&str>, settings: &str, quiet: bool) -> anyh
     audience.bar.finish_and_clear();
     run.record();
     audience.table.line(&mut run);
-    Ok(Learned { run, schema: reader.schema().clone() })
+    Ok(Learned { run, schema: reader.schema().clone(), given })
 }
 
 /// Runs the command; returns true if it was interrupted. In this case no file is written.
@@ -178,7 +180,7 @@ fn list_alerts(run: &Run, novel: &[u64]) -> anyhow::Result<()> {
 
 fn leave_behind(folder: &Path, adapted: &mut Learned, scheduled: &Run) -> anyhow::Result<()> {
     let (model, page) = (folder.join("demo.okl"), folder.join("report.html"));
-    let Learned { run, schema } = adapted;
+    let Learned { run, schema, given } = adapted;
     store::save(&model, &mut run.learner, &Position { schema: Some(schema.clone()), ..Position::default() })?;
     let summary = run.summary(&schema.targets);
     let config = run.learner.config().to_json();
@@ -187,6 +189,7 @@ fn leave_behind(folder: &Path, adapted: &mut Learned, scheduled: &Run) -> anyhow
         certificates: &inspect::certificates(&run.learner, inspect::Measured::default()),
         rivals: &[("a fixed schedule".to_owned(), &scheduled.history)],
         decision: decision.as_ref(),
+        given_json: Some(given),
         ..Report::new("Two moons that turn and jump", "okl demo", &summary, &run.history, &config)
     };
     let mut bytes = Vec::new();

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::args::{BadRow, Evaluate, all_names};
+use crate::args::{BadRow, Evaluate, Header, all_names};
 use crate::device;
 use crate::input::{Format, Options};
 use crate::learn::task_of;
 use crate::metrics::{Summary, Task, count, figure, percent};
-use crate::predict::one_stream;
+use crate::predict::{has_a_header, one_stream};
 use crate::run::interrupted;
 use crate::scoring::{self, Scored};
 use crate::store;
@@ -31,6 +31,7 @@ pub fn evaluate(args: &Evaluate) -> anyhow::Result<bool> {
     let options = Options {
         format: args.format.map(Format::from),
         encoding: args.encoding,
+        header: args.header.map(Header::is_there).or(position.way.header),
         targets: all_names(&args.target),
         ignore: all_names(&args.ignore),
         keep: args.by.iter().cloned().collect(),
@@ -42,6 +43,7 @@ pub fn evaluate(args: &Evaluate) -> anyhow::Result<bool> {
         ..Options::default()
     };
     let mut scored = scoring::score(&learner, &args.data, options, &position)?;
+    has_a_header(args.header, scored.format)?;
     scored.said.extend(device::warning(&learner));
     match args.json {
         true => say(&(serde_json::to_string_pretty(&as_json(&scored, args.by.as_deref()))? + "\n"))?,

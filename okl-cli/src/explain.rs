@@ -11,6 +11,7 @@ use okl::{Batch, Learner};
 use serde_json::{Value, json};
 
 use crate::export::{Linear, Model};
+use crate::precision::{dot, weighted};
 
 /// The columns that are listed for a term: those in which the row and the term differ the most.
 const COLUMNS: usize = 8;
@@ -141,23 +142,10 @@ impl Explained<'_> {
     }
 }
 
-/// The inner product as `predict` computes it: one chain of fused multiply-adds in single precision.
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).fold(0.0, |sum, (a, b)| a.mul_add(*b, sum))
-}
-
 /// The Manhattan distance; differences are multiplied by the square roots of the weights of their columns.
 fn manhattan(a: &[f32], b: &[f32], columns: Option<&[f64]>) -> f32 {
     let root = |j: usize| columns.map_or(1.0, |weights| (weights[j] as f32).sqrt());
     a.iter().zip(b).enumerate().fold(0.0, |sum, (j, (a, b))| (a - b).abs().mul_add(root(j), sum))
-}
-
-/// A row multiplied by the weights of its columns, as `predict` does it.
-fn weighted(x: &[f32], columns: Option<&[f64]>) -> Vec<f32> {
-    match columns {
-        None => x.to_vec(),
-        Some(weights) => x.iter().zip(weights).map(|(x, v)| *v as f32 * x).collect(),
-    }
 }
 
 fn distance2(a: &[f32], b: &[f32]) -> f64 {

@@ -26,7 +26,7 @@ pub fn freeze(args: &Freeze) -> anyhow::Result<()> {
     let mut plain = bank.freeze()?;
     if let Some(position) = position {
         let progress = position.progress.saved_with(&plain);
-        plain.set_position(serde_json::to_vec(&Position { progress, ..position })?);
+        plain.set_position(serde_json::to_vec(&Position { progress, given: None, ..position })?);
     }
     store::write(&args.output, &plain.to_bytes())?;
     let said = match bank.members().len() {

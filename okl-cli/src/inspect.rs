@@ -15,7 +15,9 @@ use crate::input::Schema;
 use crate::learn::task_of;
 use crate::memory::{self, figure_of_bytes};
 use crate::metrics::{count, figure, percent};
+use crate::precision;
 use crate::scoring::quantile;
+use crate::settings;
 use crate::store::{self, Position};
 use crate::table::{harmless, say, wrapped};
 
@@ -77,7 +79,7 @@ fn column_weights(learner: &Learner) -> Option<String> {
     let all = &learner.config().relevance;
     let (least, most) = all.iter().fold((f64::MAX, 0.0f64), |(least, most), v| (least.min(*v), most.max(*v)));
     Some(format!(
-        "Columns in which scores vary more have more weight in the distances of some kernels: squared differences count {} to {} times, since example {}.",
+        "Columns in which scores vary more have more weight in the distances of some kernels: there, the squared difference of a column is multiplied by its weight, from {} to {}, since example {}.",
         figure(least),
         figure(most),
         count(at as f64)
@@ -109,7 +111,7 @@ fn truncation(learner: &Learner, measured: Measured) -> String {
     if lost == 0.0 {
         return match learner.config().uses_weights() {
             true => "The model is a weight vector: nothing is truncated.".into(),
-            false if all => "No term has been dropped or merged: the model is exact.".into(),
+            false if all => "No term has been dropped or merged: scores have no truncation error.".into(),
             false if learner.has_all_terms() => "No term has been dropped or merged.".into(),
             false => format!("No term has been dropped or merged {since}."),
         };
@@ -261,7 +263,7 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String], name: i
     // The share of examples outside the margin, tube or scale is a rate of alerts only for a detector.
     let alerts = learner.config().loss.reads() == Reads::Nothing;
     json!({
-        "config": learner.config(), "examples": learner.examples(), "rows": position.seen, "progressive": position.progress.to_json(quantile_in_units(learner)), "frozen_after": learner.frozen_after(), "terms": learner.terms(), "features": learner.features(),
+        "config": learner.config(), "given": position.given, "examples": learner.examples(), "rows": position.seen, "progressive": position.progress.to_json(quantile_in_units(learner)), "frozen_after": learner.frozen_after(), "terms": learner.terms(), "features": learner.features(),
         "feature_names": names, "hash_bits": position.schema.as_ref().and_then(Schema::hash_bits), "missing": missing(position), "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "step_sizes": learner.step_sizes(), "theta": learner.theta(),
         "offset": learner.predicting_offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate().filter(|_| alerts), "outside_rate": learner.alert_rate().filter(|_| !alerts),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": rule_of(learner, m), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
@@ -311,21 +313,38 @@ fn in_words(learner: &Learner, position: &Position, names: &[String], [did, hash
         ("threshold", threshold(learner)),
     ];
     lines.retain(|(_, value)| !value.is_empty());
-    let settings = serde_json::to_value(learner.config()).unwrap_or_default();
-    let settings = settings.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
-    let settings = settings.map(|(name, value)| named(&format!("  {name}"), &shorthand(value)));
+    let [settings, learned] = settings_in_words(learner, position);
     let lines = lines.iter().map(|(name, value)| named(name, value));
     let certificates = certificates(learner, position.progress.measured());
     let health = health(learner, source(position, names)).into_iter().map(|line| format!("warning: {line}"));
     let certificates = certificates.into_iter().chain(health).map(|line| wrapped(&line, "    "));
-    lines.chain(["settings".into()]).chain(settings).chain(certificates).map(|line| format!("  {line}\n")).collect()
+    lines.chain(settings).chain(learned).chain(certificates).map(|line| format!("  {line}\n")).collect()
+}
+
+/// The settings as they were before the first row, and those that learning replaced, each after its heading. One list of all settings if those before
+/// the first row are not known.
+fn settings_in_words(learner: &Learner, position: &Position) -> [Vec<String>; 2] {
+    let now = serde_json::to_value(learner.config()).ok().and_then(|now| now.as_object().cloned()).unwrap_or_default();
+    let lines = |heading: &str, settings: &settings::Table| {
+        let settings = settings.iter().filter(|(_, value)| !value.is_null());
+        let lines = settings.map(|(name, value)| named(&format!("  {name}"), &shorthand(value)));
+        std::iter::once(heading.to_owned()).chain(lines).collect::<Vec<_>>()
+    };
+    let Some(given) = position.given.as_ref().and_then(Value::as_object) else { return [lines("settings", &now), Vec::new()] };
+    let learned = settings::learned(given, &now);
+    let learned =
+        if learned.is_empty() { Vec::new() } else { lines("settings now, where learned or filled in for auto", &learned) };
+    [lines("settings before the first row (--json: given, for --config)", given), learned]
 }
 
 /// The memory of the model. A model that was loaded has no workspace yet, which it needs to learn.
 fn bytes(learner: &Learner) -> String {
     let loaded = format!("{} bytes", count(learner.bytes() as f64));
     match memory::while_learning(learner) {
-        Some(bytes) => format!("{loaded} as loaded, {} while it learns", figure_of_bytes(bytes)),
+        Some(bytes) => {
+            let warmup = if learner.warming_up() { " and the warm-up" } else { "" };
+            format!("{loaded} as loaded, up to {} while it learns, with the current rows{warmup}", figure_of_bytes(bytes))
+        }
         None => loaded,
     }
 }
@@ -338,12 +357,21 @@ fn source<'a>(position: &'a Position, names: &'a [String]) -> impl Fn(usize) -> 
 
 /// Input that the learner did not use exactly as given, one sentence each.
 pub fn health(learner: &Learner, name: impl Fn(usize) -> String) -> Vec<String> {
-    learner.health().findings(name).into_iter().chain(memory::beyond_its_limit(learner)).collect()
+    with_precision(learner, learner.health().findings(name)).into_iter().chain(memory::beyond_its_limit(learner)).collect()
 }
 
 /// Sentences about single precision, which concern the scores of a model; for commands that do not show all findings.
 pub fn imprecise(learner: &Learner, name: impl Fn(usize) -> String) -> Vec<String> {
-    learner.health().findings(name).into_iter().filter(|line| line.contains("single precision")).collect()
+    let findings = learner.health().findings(name).into_iter().filter(|line| line.contains("single precision")).collect();
+    with_precision(learner, findings)
+}
+
+/// Adds the finding of [`precision`], unless rows are known to be blurred.
+fn with_precision(learner: &Learner, mut findings: Vec<String>) -> Vec<String> {
+    if !findings.iter().any(|line| line.contains("single precision blurs")) {
+        findings.extend(precision::finding(learner));
+    }
+    findings
 }
 
 /// Why `budget = auto` has its number of terms; empty for other budgets.

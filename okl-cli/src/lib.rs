@@ -26,6 +26,7 @@ pub mod left_out;
 pub mod memory;
 pub mod metrics;
 pub mod past_rows;
+pub mod precision;
 pub mod predict;
 pub mod predictions;
 pub mod progress;

@@ -90,10 +90,14 @@ fn beyond(learner: &Learner, limit: usize) -> Option<String> {
     })
 }
 
-/// The bytes of all terms with the workspace that learning needs; none where only the memory that is allocated now is known.
+/// An upper bound on the bytes of a model that learns, with as many terms as now: the terms with their workspace, half as many where `budget = auto`
+/// compares with half of the terms, and the memory beside the terms (rows in work, warm-up). None where only the memory that is allocated now is known.
 pub fn while_learning(learner: &Learner) -> Option<usize> {
-    let sparse = !learner.config().uses_weights() && learner.engine().terms().space().is_sparse();
-    taken(learner).filter(|_| !sparse).map(|(_, all)| all)
+    let config = learner.config();
+    let sparse = !config.uses_weights() && learner.engine().terms().space().is_sparse();
+    let (_, terms) = taken(learner).filter(|_| !sparse)?;
+    let compared = if learner.growth().is_some() { terms / 2 } else { 0 };
+    Some(terms + compared + config.bytes_beside_terms(learner.features(), learner.outputs()))
 }
 
 /// The bytes of a term, and of all terms with the workspace that grows with them; none if there are no terms.

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use okl::loss::{Loss, Reads};
 use okl::{Label, Learner, Outcome, Workspace};
 
-use crate::args::{BadRow, InputFormat, Predict, all_names};
+use crate::args::{BadRow, Header, InputFormat, Predict, all_names};
 use crate::clash::{self, Named};
 use crate::device;
 use crate::input::{Chunk, Files, Format, Options, Schema, is_stream, read_ahead};
@@ -106,6 +106,19 @@ pub fn one_stream(data: &[String]) -> anyhow::Result<()> {
     }
 }
 
+/// Refuses --header for a format that has no header.
+///
+/// # Errors
+/// If the flag was given, and the data are no table of delimited text.
+pub fn has_a_header(given: Option<Header>, format: Format) -> anyhow::Result<()> {
+    match given {
+        Some(_) if format != Format::Csv => {
+            Err(usage("--header: only a table of delimited text (CSV) has a header line; remove this flag"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Turns a message, if there is one, into an error.
 ///
 /// # Errors
@@ -127,7 +140,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     learner.set_threads(args.threads)?;
     learner.set_place(device::open(&args.device)?);
     let task = task_of(learner.config());
-    let Position { schema, mut filled, .. } = position.unwrap_or_default();
+    let Position { schema, mut filled, way, .. } = position.unwrap_or_default();
     let shown = Shown { kept: all_names(&args.keep), alerts_only: args.alerts_only };
     let keep = shown.kept.clone();
     let (classes, positive) = classes_of(&learner);
@@ -137,6 +150,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     let options = Options {
         format: args.format.map(Format::from),
         encoding: args.encoding,
+        header: args.header.map(Header::is_there).or(way.header),
         ignore: all_names(&args.ignore),
         features: all_names(&args.features),
         schema,
@@ -146,6 +160,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
         ..Options::default()
     };
     let mut chunks = read_ahead(Files::open(&args.data, options)?, 4)?;
+    has_a_header(args.header, chunks.format())?;
     let (hashed, format) = (chunks.schema().hash_bits().is_some(), chunks.format());
     if hashed && chunks.schema().targets.is_empty() && task != Task::Novelty && format != Format::Vw && args.ignore.is_empty() {
         note(wrapped(HASHED, "  "));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use okl::loss::AnyLoss;
 use okl::{Config, Label, Learner, Workspace};
 
-use crate::input::{Chunk, Files, Options, read_ahead};
+use crate::input::{Chunk, Files, Format, Options, read_ahead};
 use crate::learn::task_of;
 use crate::learned_rows::{Lookup, on_new_rows};
 use crate::left_out::{LeftOut, listed};
@@ -34,6 +34,8 @@ pub struct Scored {
     pub groups: Vec<(String, Summary)>,
     /// What was ignored, and rows that could not be scored as they are; one sentence each.
     pub said: Vec<String>,
+    /// The format of the data.
+    pub format: Format,
 }
 
 /// Scores every row of some files. Cells without a value are filled from what the model has seen; `position` is that of the model.
@@ -70,7 +72,7 @@ pub fn score(learner: &Learner, paths: &[String], options: Options, position: &P
     let learned = if lookup.is_more_than(learned.share()) { lookup.sentence(task) } else { learned.sentence(task) };
     let said = left_out.sentences().into_iter().chain(scoring.unknown_classes()).chain(learned).collect();
     let targets = &chunks.schema().targets;
-    Ok(Scored { summary: scoring.summary(targets), groups: scoring.group_summaries(targets), said })
+    Ok(Scored { summary: scoring.summary(targets), groups: scoring.group_summaries(targets), said, format: chunks.format() })
 }
 
 /// Counts the rows at the beginning of the last run of the model, so that figures in sample are not taken for those of new rows.

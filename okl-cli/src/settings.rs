@@ -5,14 +5,16 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
-use okl::Config;
-use okl::config::{Choice, Member, Scale, number_or_text};
+use okl::config::families::{FAMILIES, Family};
+use okl::config::{Choice, Member, Scale, nearest, number_or_text};
 use okl::loss::{Loss, Reads};
+use okl::{Config, ErrorKind};
 use serde_json::{Map, Value, json};
 
-use crate::args::{Columns, Names, Settings, Task, all_names};
+use crate::args::{Columns, Flat, Names, Settings, Task, all_names};
 use crate::input::{Chunk, HASH_BITS, MOST_WORDS, label_of};
 use crate::inspect::shorthand;
+use crate::learn::task_of;
 use crate::memory::{figure_of_bytes, of_a_term};
 use crate::metrics::count;
 use crate::usage::usage;
@@ -52,6 +54,39 @@ pub fn given(settings: &Settings) -> anyhow::Result<Map<String, Value>> {
     let classes = all_names(&settings.classes);
     put("classes", (!classes.is_empty()).then(|| classes.iter().map(|class| json!(label_of(class))).collect()));
     Ok(table)
+}
+
+/// Settings by name, as [`Config::to_json`] has them.
+pub type Table = Map<String, Value>;
+
+/// The settings at the end of a run that are not what they were before its first row.
+pub fn learned(given: &Table, settings: &Table) -> Table {
+    settings
+        .iter()
+        .filter(|(key, value)| given.get(*key) != Some(value))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
+/// The settings that have one value for each column, and the number of their values.
+pub fn per_column(config: &Config) -> Vec<(&'static str, usize)> {
+    let scale = match &config.scale {
+        Scale::Fixed { shift, .. } => shift.len(),
+        _ => 0,
+    };
+    [("scale", scale), ("relevance", config.relevance.len())].into_iter().filter(|(_, values)| *values > 0).collect()
+}
+
+/// What to do about settings of --config with one value for each column that do not fit the columns of the rows; empty if there are none.
+pub fn other_columns(config: &Config) -> String {
+    let settings = per_column(config);
+    let Some((_, values)) = settings.first() else { return String::new() };
+    let names = settings.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" and ");
+    let (have, them) = if settings.len() == 1 { ("has", "it is") } else { ("have", "they are") };
+    format!(
+        "; {names} of the settings {have} {values} values, one for each column: remove {names} from --config, so that {them} learned. Columns that \
+         --one-hot, --text and indicators make come with the rows, so no list fits them from the first row on"
+    )
 }
 
 /// Flags of a run, which a file of settings does not have.
@@ -98,6 +133,92 @@ fn read_file(path: &Path) -> anyhow::Result<Map<String, Value>> {
     }
 }
 
+/// The keys of a file of settings that are about columns and the reading of files; see [`columns`].
+const OF_COLUMNS: [&str; 16] = [
+    "target",
+    "ignore",
+    "features",
+    "id",
+    "weight",
+    "format",
+    "encoding",
+    "header",
+    "one_hot",
+    "time",
+    "log",
+    "text",
+    "ngrams",
+    "hash_bits",
+    "missing",
+    "on_bad_row",
+];
+
+/// Refuses a key of the file of --config that is no setting. `table`: the settings without those about columns.
+///
+/// # Errors
+/// If there is such a key; the message has all keys.
+pub fn only_settings(path: Option<&Path>, table: &Table) -> anyhow::Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let reason = |key: &String, value: &Value| match Config::from_value(json!({ key: value })) {
+        Err(error) => match error.kind() {
+            ErrorKind::Config { field, reason } if field == key && reason.starts_with("no such setting") => Some(reason.clone()),
+            _ => None,
+        },
+        Ok(_) => None,
+    };
+    let Some((key, reason)) = table.iter().find_map(|(key, value)| Some((key, reason(key, value)?))) else { return Ok(()) };
+    let (meant, settings) = reason.split_once("there are ").unwrap_or((&reason, ""));
+    let meant = match nearest(key, OF_COLUMNS.into_iter()) {
+        Some(near) => format!("no such setting; did you mean `{near}`? "),
+        None => meant.into(),
+    };
+    let columns = OF_COLUMNS.join(", ");
+    Err(usage(format!("{}: {key}: {meant}there are {columns}; and {settings}", path.display())))
+}
+
+/// The answer to a flag of a parameter whose setting is not given, such as --q without --loss, if this is the reason for the error.
+pub fn names_its_setting(error: okl::Error, flags: &Flat, table: &Table, look: &Look) -> anyhow::Error {
+    let ErrorKind::Config { field, reason } = error.kind() else { return error.into() };
+    // A wrong value of a parameter has another answer.
+    if !reason.contains("has no such parameter") && !reason.contains("which is not given") {
+        return error.into();
+    }
+    let flag = flags.given().into_iter().find(|(key, _)| key == field);
+    let has_it = |family: &&Family| family.variants.iter().any(|variant| variant.parameters.contains(&field.as_str()));
+    let families: Vec<&Family> = FAMILIES.iter().filter(has_it).collect();
+    let (Some((key, value)), [family]) = (flag, &families[..]) else { return error.into() };
+    if table.contains_key(family.key) {
+        return error.into();
+    }
+    let fits = |name: &str| {
+        let table = json!({ family.key: name, key: number_or_text(value) });
+        let reads = || Config::from_value(table).map(|config| task_of(&config));
+        family.key != "loss" || reads().is_ok_and(|task| task == metrics_task(look.task))
+    };
+    let having = family.variants.iter().filter(|variant| !variant.nested && variant.parameters.contains(&key));
+    let names: Vec<&str> = having.map(|variant| variant.name).collect();
+    let fitting: Vec<&str> = names.iter().copied().filter(|name| fits(name)).collect();
+    let names = if fitting.is_empty() { names } else { fitting };
+    let (of, setting) = (names.join(", "), family.key);
+    let flag = key.replace('_', "-");
+    match &names[..] {
+        [] => error.into(),
+        [one] => usage(format!("--{flag}: this is a parameter of the {setting} {one}; add --{setting} {one}")),
+        [first, ..] => usage(format!(
+            "--{flag}: this is a parameter of a {setting}, one of {of}; add one of them, as in --{setting} {first}"
+        )),
+    }
+}
+
+/// The task of a name of --task.
+fn metrics_task(task: Task) -> crate::metrics::Task {
+    match task {
+        Task::Classes => crate::metrics::Task::Classes,
+        Task::Numbers => crate::metrics::Task::Numbers,
+        Task::Novelty => crate::metrics::Task::Novelty,
+    }
+}
+
 /// Takes the settings that are about columns out of the table; flags override them.
 ///
 /// # Errors
@@ -123,6 +244,11 @@ pub fn columns(flags: &Columns, table: &mut Map<String, Value>) -> anyhow::Resul
     }
     word(table, "format", &mut columns.format)?;
     word(table, "encoding", &mut columns.encoding)?;
+    if let Some(Value::Bool(there)) = table.get("header") {
+        let word = if *there { "yes" } else { "no" };
+        table.insert("header".into(), json!(word));
+    }
+    word(table, "header", &mut columns.header)?;
     word(table, "on_bad_row", &mut columns.on_bad_row)?;
     if let Some(value) = table.remove("missing") {
         let rule = one_word("missing", &value)?.parse().map_err(|why| usage(format!("missing: {why}, found {value}")))?;

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::Context;
 use okl::{Learner, file};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::input::{Encoding, Feature, Features, Filled, Format, Schema};
 use crate::learned_rows::{Equal, LearnedRows, Lookup};
@@ -42,6 +43,10 @@ pub struct Position {
     /// Order and number of passes, format and columns.
     #[serde(default)]
     pub way: Way,
+    /// The settings before the first row was learned, of a model that began with `okl learn`: they reproduce it as `--config`. During learning, okl
+    /// replaces some settings by learned values. None in files of older versions and of other programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<Value>,
     /// The columns.
     pub schema: Option<Schema>,
     /// How well the model did while it learned.
@@ -76,6 +81,9 @@ pub struct Way {
     pub format: Option<Format>,
     /// The encoding of text.
     pub encoding: Option<Encoding>,
+    /// Whether the first line is a header, if --header says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header: Option<bool>,
     /// The column of ids.
     pub id: Option<String>,
     /// The column of weights.
@@ -86,7 +94,7 @@ pub struct Way {
 
 impl Default for Way {
     fn default() -> Self {
-        Way { passes: 1, shuffle: None, format: None, encoding: None, id: None, weight: None, skip_bad_rows: false }
+        Way { passes: 1, shuffle: None, format: None, encoding: None, header: None, id: None, weight: None, skip_bad_rows: false }
     }
 }
 

@@ -22,6 +22,8 @@ mod exports;
 mod flags;
 #[path = "cli/full_disk.rs"]
 mod full_disk;
+#[path = "cli/headers.rs"]
+mod headers;
 #[path = "cli/held_out.rs"]
 mod held_out;
 #[path = "cli/inherited.rs"]
@@ -56,6 +58,8 @@ mod pipes;
 mod predictions;
 #[path = "cli/quantiles.rs"]
 mod quantiles;
+#[path = "cli/reproduced.rs"]
+mod reproduced;
 #[path = "cli/resume.rs"]
 mod resume;
 #[path = "cli/said.rs"]
@@ -70,3 +74,5 @@ mod table;
 mod truth;
 #[path = "cli/weightless.rs"]
 mod weightless;
+#[path = "cli/wording.rs"]
+mod wording;

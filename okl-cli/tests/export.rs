@@ -659,3 +659,33 @@ fn onnxruntime_and_libsvm_compute_the_scores() {
         }
     }
 }
+
+/// The scores of an export differ from those of the learner where single precision blurs distances. This is reported where it is more than about
+/// 1 % of the deviation of the scores.
+#[test]
+fn single_precision_that_moves_scores_is_reported() {
+    let mut reported = [0; 2];
+    for away in [0.0, 20.0, 300.0, 500.0, 700.0] {
+        let mut random = Random(5);
+        let near = |random: &mut Random, count: usize| (0..count * 2).map(|_| away + 3.0 * random.next()).collect::<Vec<f64>>();
+        let mut x = near(&mut random, LEARNED);
+        // The first row is the origin, from which the others are far away.
+        x[..2].fill(0.0);
+        let mut targets: Vec<f64> = x.chunks_exact(2).map(|row| (row[0] - away).sin() + 0.3 * (row[1] - away)).collect();
+        targets[0] = 0.0;
+        let settings = "loss = 'squared'\nkernel = 'gaussian:0.1'\nstep = 'constant:0.2'\nlambda = 0.0\nscale = 'none'\nbudget = 'unlimited'";
+        let mut learner = Learner::new(plain(settings).unwrap()).unwrap();
+        learner.learn(&Batch::of_f64(&x, 2).numbers(&targets)).unwrap();
+        let finding = okl_cli::precision::finding(&learner);
+        let case = Case::new("far".into(), learner, near(&mut random, ASKED));
+        let model: Value = serde_json::from_slice(&export(&case.learner, To::Json).unwrap()).unwrap();
+        let moved = case.rows().map(|(x, scores)| (json_scores(&model, x)[0] - scores[0]).abs()).fold(0.0, f64::max);
+        let mean = case.scores.iter().sum::<f64>() / ASKED as f64;
+        let deviation = (case.scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / ASKED as f64).sqrt();
+        let share = moved / deviation;
+        assert!(share > 0.002 || finding.is_none(), "{share}: {finding:?}");
+        assert!(share < 0.01 || finding.is_some(), "{share} is not reported");
+        reported[usize::from(finding.is_some())] += 1;
+    }
+    assert!(reported.iter().all(|count| *count > 0), "both cases occur: {reported:?}");
+}

@@ -146,6 +146,22 @@ pub enum InputFormat {
     Parquet,
 }
 
+/// Whether the first line of a table is its header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Header {
+    /// It has the names of the columns
+    Yes,
+    /// It is a row; columns have numbers from 1
+    No,
+}
+
+impl Header {
+    /// As the reader takes it.
+    pub fn is_there(self) -> bool {
+        self == Header::Yes
+    }
+}
+
 /// Output formats of predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
@@ -165,6 +181,12 @@ pub struct Columns {
     /// Encoding of text files. Default: UTF-16 if the file begins with its byte order mark, otherwise UTF-8
     #[arg(long, value_enum, hide_short_help = true)]
     pub encoding: Option<Encoding>,
+    /// Whether line 1 of a table of delimited text is its header. Default: detected
+    ///
+    /// Line 1 is a header if it has a text above a number, or texts alone, or a cell that a flag such as --target names, as 1967 in a line of years. A
+    /// number from 1 to the number of columns names a column, not a cell of line 1. predict and evaluate follow the model.
+    #[arg(long, value_enum, value_name = "YES|NO", hide_short_help = true)]
+    pub header: Option<Header>,
     /// The column to predict, or several separated by commas
     ///
     /// Put a name that contains a comma in double quotes, here and in the other lists: --ignore '"a,b",c'. As class labels, 1, +1, 1.0 and,
@@ -204,7 +226,7 @@ pub struct Columns {
     /// Hash the names of features to 2^BITS columns (1 to 28) instead of keeping them: VW text, JSON keys, words and values of one-hot columns
     ///
     /// The column is the last BITS bits of XXH3 of the namespace, a byte 0 and the name (Python: okl.hash_feature). Features that share a column add up;
-    /// the summary says how many do. Names are not kept, so inspect and exports cannot name features. Where columns are scaled, as they are by default,
+    /// the summary says how many do. --one-hot must name its columns here; without names it is refused. Names are not kept, so inspect and exports cannot name features. Where columns are scaled, as they are by default,
     /// every column takes 56 bytes of memory, and nearly as much of the model file, used or not (59 MB for 20 bits), and BITS is at most 24.
     #[arg(long, value_name = "BITS", hide_short_help = true, value_parser = clap::value_parser!(u8).range(1..=28))]
     pub hash_bits: Option<u8>,
@@ -226,10 +248,10 @@ pub struct Columns {
 /// What to do with a row that cannot be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum BadRow {
-    /// Stop with an error that names the row (the default)
+    /// Stop with an error that names the line (the default)
     #[default]
     Error,
-    /// Skip and count the row; its line in the predictions has no score
+    /// Skip and count the row; where scores are written, its line has none
     Skip,
 }
 
@@ -381,6 +403,9 @@ pub struct Predict {
     /// Encoding of text files. Default: UTF-16 if the file begins with its byte order mark, otherwise UTF-8
     #[arg(long, value_enum)]
     pub encoding: Option<Encoding>,
+    /// Whether line 1 of a table of delimited text is its header. Default: detected, as when the model learned
+    #[arg(long, value_enum, value_name = "YES|NO")]
+    pub header: Option<Header>,
     /// Columns to ignore, separated by commas. Columns that the model was not trained with are always ignored and reported
     #[arg(long, value_name = "COLUMNS")]
     pub ignore: Vec<Names>,
@@ -438,6 +463,9 @@ pub struct Evaluate {
     /// Encoding of text files. Default: UTF-16 if the file begins with its byte order mark, otherwise UTF-8
     #[arg(long, value_enum)]
     pub encoding: Option<Encoding>,
+    /// Whether line 1 of a table of delimited text is its header. Default: detected, as when the model learned
+    #[arg(long, value_enum, value_name = "YES|NO")]
+    pub header: Option<Header>,
     /// Columns to ignore, separated by commas. Columns that the model was not trained with are always ignored and reported
     #[arg(long, value_name = "COLUMNS")]
     pub ignore: Vec<Names>,

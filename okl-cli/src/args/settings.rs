@@ -19,7 +19,7 @@ pub enum Task {
 
 /// The long help of `--config`.
 const CONFIG: &str = "A TOML or JSON file of settings and columns; flags override it\n\n\
-Its keys are the names of the flags: target, ignore, features, id, weight, format, encoding, one_hot, time, log, text, ngrams, hash_bits, missing, \
+Its keys are the names of the flags: target, ignore, features, id, weight, format, encoding, header, one_hot, time, log, text, ngrams, hash_bits, missing, \
 on_bad_row, and every setting below. Example: target = \"price\", loss = \"squared\", budget = \"merge:2000\". One setting has no flag: target_scale = \
 { fixed = { shift = [50], factor = [0.1] } } learns (target - 50) * 0.1; scores and errors are in the unit of the target.";
 

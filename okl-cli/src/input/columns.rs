@@ -78,6 +78,8 @@ pub(super) struct Columns {
     pub only_columns: bool,
     /// Whether the columns are those of a model: options for columns do not change them any more.
     of_model: bool,
+    /// What an error about names of columns says of the first line of a table; empty for other formats.
+    pub line_1: &'static str,
     /// See [`super::Chunk::said`]; what no chunk has said yet.
     pub said: Vec<String>,
     /// The columns of [`Options::inherited`] that the file does not have.
@@ -154,6 +156,7 @@ impl Columns {
             unknown: Default::default(),
             only_columns: false,
             of_model: options.schema.is_some(),
+            line_1: "",
             said: Vec::new(),
             absent: Vec::new(),
             schema,

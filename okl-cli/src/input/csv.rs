@@ -31,24 +31,28 @@ impl Csv {
             return Err(format!("more than {MOST_FEATURES} columns; choose some of them"));
         }
         let records = sniff::records(head, delimiter);
-        let asked: Vec<String> = columns
-            .list
-            .iter()
-            .map(|c| c.name.to_string())
-            .chain(options.features.iter().chain(&options.keep).cloned())
-            .collect();
         let Some(first) = records.first() else { return Err("empty; there is nothing to read".into()) };
+        let named = options.header.is_none() && names_a_number(first, options, columns);
         let counted = if options.header.is_none() { sniff::numbered(&records) } else { None };
+        let counted = counted.filter(|counted| !named || matches!(counted, sniff::Numbered::Header));
         columns.said.extend(counted.as_ref().map(|counted| said_of_numbers(counted, first)));
         let by_number = matches!(counted, Some(sniff::Numbered::Header));
-        let header = options.header.unwrap_or_else(|| by_number || sniff::has_header(&records, &asked));
+        let header =
+            options.header.unwrap_or_else(|| named || by_number || sniff::has_header(&records, &asked(options, columns)));
+        if options.header.is_none() && !header && counted.is_none() && sniff::is_unlike(&sniff::first_records(head, delimiter)) {
+            columns.said.push(format!(
+                "line 1 ({}) was taken for a row, but it is unlike the next rows; if it is the header, add --header yes",
+                first_names(first)
+            ));
+        }
+        columns.line_1 = said_of_line_1(header, options);
         no_comment(first, records.get(1))?;
         if header {
             let bytes = sniff::first_record(head, delimiter);
             let mut names = Vec::new();
             split(bytes, delimiter, |name| names.push(name.to_vec()));
             if let Some((i, name)) = names.iter().enumerate().find(|(_, name)| std::str::from_utf8(name).is_err()) {
-                return Err(format!("row 1, column {}: {}", i + 1, not_utf8(name)));
+                return Err(format!("line 1, column {}: {}", i + 1, not_utf8(name)));
             }
         }
         let numbered = |i: usize| (i + 1).to_string();
@@ -160,23 +164,57 @@ impl Csv {
         let delimiter = char::from(self.delimiter).escape_debug();
         let comment = if record.starts_with(b"#") { COMMENT } else { "" };
         let expected = self.plan.len();
-        error::row(format!("found {found} columns, expected {expected} as in the first row (delimiter '{delimiter}'){comment}"))
+        error::row(format!("found {found} columns, expected {expected} as in the first line (delimiter '{delimiter}'){comment}"))
     }
+}
+
+/// The names of columns that the options and the model have.
+fn asked(options: &Options, columns: &Columns) -> Vec<String> {
+    let listed = columns.list.iter().map(|c| c.name.to_string());
+    listed.chain(options.features.iter().chain(&options.keep).cloned()).collect()
+}
+
+/// Whether a flag names a number of the first record that is not the number of a column, such as a year: then the record is a header. A number that is
+/// also that of a column stays the number of a column. Of a model, the names of all columns must be there: a row may have one of these numbers, too.
+fn names_a_number(first: &[String], options: &Options, columns: &Columns) -> bool {
+    let numbers = 1..=first.len();
+    let is_column =
+        |name: &str| name.parse::<usize>().is_ok_and(|number| numbers.contains(&number) && number.to_string() == name);
+    let is_named = |name: &String| first.contains(name);
+    match &options.schema {
+        None => asked(options, columns).iter().any(|name| !name.is_empty() && !is_column(name) && is_named(name)),
+        Some(schema) => {
+            let names = schema.columns();
+            names.iter().any(|name| !is_column(name)) && names.iter().all(is_named)
+        }
+    }
+}
+
+/// What an error about names of columns says of line 1.
+fn said_of_line_1(header: bool, options: &Options) -> &'static str {
+    match (header, options.header) {
+        (false, None) => "; line 1 was taken for a row, and columns have numbers from 1: if it is the header, add --header yes",
+        (false, Some(_)) => "; with --header no, columns have numbers from 1",
+        (true, None) => "; line 1 was taken for the header: if it is a row, add --header no, and columns have numbers from 1",
+        // The server always reads a header, and has no such flag.
+        (true, Some(_)) => "",
+    }
+}
+
+/// The first cells of a record.
+fn first_names(first: &[String]) -> String {
+    if first.len() > 4 { format!("{}, ...", first[..4].join(", ")) } else { first.join(", ") }
 }
 
 /// What is said of a first record that counts its columns from 0.
 fn said_of_numbers(numbered: &sniff::Numbered, first: &[String]) -> String {
-    let shown = if first.len() > 4 { format!("{}, ...", first[..4].join(", ")) } else { first.join(", ") };
+    let shown = first_names(first);
     match numbered {
         sniff::Numbered::Header => {
-            format!(
-                "line 1 ({shown}) was taken for the header, because it counts the columns; if it is a row, write a header above it"
-            )
+            format!("line 1 ({shown}) was taken for the header, because it counts the columns; if it is a row, add --header no")
         }
         sniff::Numbered::Row => {
-            format!(
-                "line 1 ({shown}) was taken for a row; if it is the header, write names that are not numbers, or leave the line out"
-            )
+            format!("line 1 ({shown}) was taken for a row; if it is the header, add --header yes")
         }
     }
 }

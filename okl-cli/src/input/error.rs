@@ -1,7 +1,10 @@
-//! Errors of the input: file, row, column, what was found and what to do.
+//! Errors of the input: file, line, column, what was found and what to do. A line is a line of the file, from 1, with the header counted; Parquet has no
+//! lines, and its rows are counted from 1.
 
 use std::fmt::{self, Display, Formatter};
 use std::io;
+
+use super::Format;
 
 /// The kind of error, for exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +18,7 @@ pub enum Trouble {
     Data,
 }
 
-/// One or two lines that name file, row (line of the file, from 1), column, what was found and what to do.
+/// One or two lines that name file, line (of Parquet: row), column, what was found and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError(Box<Parts>);
 
@@ -24,6 +27,8 @@ struct Parts {
     trouble: Trouble,
     file: String,
     line: Option<u64>,
+    /// Whether `line` counts rows, because the format has no lines.
+    of_rows: bool,
     column: Option<String>,
     text: String,
 }
@@ -31,7 +36,7 @@ struct Parts {
 impl InputError {
     pub(super) fn new(trouble: Trouble, file: &str, text: impl Into<String>) -> Self {
         let text = printable(&text.into(), LONGEST_TEXT);
-        InputError(Box::new(Parts { trouble, file: shown_file(file), line: None, column: None, text }))
+        InputError(Box::new(Parts { trouble, file: shown_file(file), line: None, of_rows: false, column: None, text }))
     }
 
     /// An error of the operating system.
@@ -51,12 +56,18 @@ impl InputError {
         let trouble = if fault.fatal { Trouble::Usage } else { Trouble::Data };
         let (line, text) = ((line > 0).then_some(line), printable(&fault.text, LONGEST_TEXT));
         let column = fault.column.map(|name| printable(&name, LONGEST_NAME));
-        InputError(Box::new(Parts { trouble, file: shown_file(file), line, column, text }))
+        InputError(Box::new(Parts { trouble, file: shown_file(file), line, of_rows: false, column, text }))
     }
 
     /// A row that the learner refuses.
     pub fn of_row(file: &str, line: u64, column: Option<&str>, text: String) -> Self {
         Self::at(file, line, Fault { column: column.map(str::to_owned), text, fatal: false })
+    }
+
+    /// Names a row instead of a line where the format has no lines.
+    pub fn counted_in(mut self, format: Format) -> Self {
+        self.0.of_rows = format == Format::Parquet;
+        self
     }
 
     /// Adds advice on how to skip the row, if skipping would help.
@@ -78,7 +89,7 @@ impl InputError {
         self.0.trouble
     }
 
-    /// The message without file, row and column.
+    /// The message without file, line and column.
     pub fn text(&self) -> &str {
         &self.0.text
     }
@@ -94,7 +105,7 @@ impl InputError {
     }
 }
 
-/// The largest number of characters of a message, without file, row and column.
+/// The largest number of characters of a message, without file, line and column.
 const LONGEST_TEXT: usize = 500;
 /// The largest number of characters of a column's name in a message.
 const LONGEST_NAME: usize = 80;
@@ -120,7 +131,7 @@ impl Display for InputError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.file)?;
         if let Some(line) = self.0.line {
-            write!(f, ", row {line}")?;
+            write!(f, ", {} {line}", if self.0.of_rows { "row" } else { "line" })?;
         }
         if let Some(column) = &self.0.column {
             write!(f, ", column '{column}'")?;
@@ -131,7 +142,7 @@ impl Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// An error in one row, without the file and the row number.
+/// An error in one row, without the file and the line.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub column: Option<String>,

@@ -99,7 +99,7 @@ pub enum Format {
 pub struct Options {
     /// The format. None: detected from the name and the first bytes.
     pub format: Option<Format>,
-    /// Whether the first row of a CSV file is a header. None: detected from the first two rows.
+    /// Whether the first line of a CSV file is a header. None: detected from the first two records and the names in the options.
     pub header: Option<bool>,
     /// The target columns, by name (by number from 1 without a header). In LIBSVM and VW text the label is the first word of a line.
     pub targets: Vec<String>,
@@ -317,7 +317,7 @@ impl Reader {
     /// The next rows; none at the end. A chunk without rows only has skipped bad rows.
     ///
     /// # Errors
-    /// If a row cannot be read; the message has file, row and column. There are no more rows after an error.
+    /// If a row cannot be read; the message has file, line and column. There are no more rows after an error.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Chunk>, InputError> {
         if self.done {
@@ -428,7 +428,7 @@ impl Reader {
             Some(consumed) if consumed != self.print => {
                 let text = "the rows up to here differ from the rows that the model has learned; --continue needs the same data \
                             (without --continue all rows are learned as new rows)";
-                Err(InputError::of_row(&self.file, self.after_line.max(self.last), None, text.into()))
+                Err(InputError::of_row(&self.file, self.after_line.max(self.last), None, text.into()).counted_in(self.format))
             }
             _ => Ok(()),
         }
@@ -464,7 +464,7 @@ impl Reader {
     fn refuse(&mut self, line: u64, fault: error::Fault) -> Result<(), InputError> {
         self.roll_back();
         let skip = self.skip_bad_rows && !fault.fatal;
-        let why = InputError::at(&self.file, line, fault);
+        let why = InputError::at(&self.file, line, fault).counted_in(self.format);
         if !skip {
             return Err(why.of_skippable());
         }

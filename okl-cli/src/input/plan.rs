@@ -186,12 +186,22 @@ fn letters(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
+/// What is said of line 1: where columns have numbers, or where a number is asked for.
+fn line_1(names: &[String], asked: &str, columns: &Columns) -> &'static str {
+    let number = |name: &str| name.parse::<f64>().is_ok();
+    if names.iter().all(|name| number(name)) || number(asked) { columns.line_1 } else { "" }
+}
+
 fn demand(names: &[String], options: &Options, columns: &Columns) -> Result<(), String> {
     let missing = |name: &&String| !names.contains(name);
     let there = || listed(names.to_vec());
     let targets = if options.want_target { options.targets.as_slice() } else { &[] };
     if options.want_target && targets.is_empty() {
-        return Err(format!("which column is the target? Say --target NAME; the columns are {}", there()));
+        return Err(format!(
+            "which column is the target? Say --target NAME; the columns are {}{}",
+            there(),
+            line_1(names, "", columns)
+        ));
     }
     let chosen = if options.schema.is_some() { [].iter() } else { options.ignore.iter() };
     let fresh = if options.schema.is_some() { [].iter() } else { options.features.iter() };
@@ -209,10 +219,15 @@ fn demand(names: &[String], options: &Options, columns: &Columns) -> Result<(), 
         } else {
             ""
         };
-        return Err(format!("no column '{name}'; the columns are {}{meant}", there()));
+        return Err(format!("no column '{name}'; the columns are {}{meant}{}", there(), line_1(names, name, columns)));
     }
     match columns.list.iter().find(|c| c.required && !names.iter().any(|name| c.name == **name)) {
-        Some(c) => Err(format!("column '{}' is missing, and the model was trained with it; the columns are {}", c.name, there())),
+        Some(c) => Err(format!(
+            "column '{}' is missing, and the model was trained with it; the columns are {}{}",
+            c.name,
+            there(),
+            line_1(names, &c.name, columns)
+        )),
         None => Ok(()),
     }
 }

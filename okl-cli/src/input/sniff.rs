@@ -94,15 +94,63 @@ pub(super) fn delimiter(head: &[u8]) -> u8 {
 
 /// The fields of the first records of a head, at most two records.
 pub(super) fn records(head: &[u8], delimiter: u8) -> Vec<Vec<String>> {
-    raw_records(head, delimiter).into_iter().map(|record| fields(record, delimiter)).collect()
+    raw_records(head, delimiter, 2).into_iter().map(|record| fields(record, delimiter)).collect()
+}
+
+/// The fields of the first [`COMPARED`] records of a head, without one that the head may have cut off.
+pub(super) fn first_records(head: &[u8], delimiter: u8) -> Vec<Vec<String>> {
+    let whole = head.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    raw_records(&head[..whole], delimiter, COMPARED).into_iter().map(|record| fields(record, delimiter)).collect()
+}
+
+/// The first record is compared with this many others, at most.
+const COMPARED: usize = 32;
+
+/// The fewest other records with which the first one is compared.
+const FEWEST: usize = 5;
+
+/// Whether the first record looks unlike the next ones, as a header of numbers does: it is far from them, or it alone counts by one, as years do.
+pub(super) fn is_unlike(records: &[Vec<String>]) -> bool {
+    let [first, rest @ ..] = records else { return false };
+    is_far(records) || (!rest.is_empty() && counts_by_one(first) && !rest.iter().any(|record| counts_by_one(record)))
+}
+
+/// Whether the numbers of a record, at least four, are whole and each is one more than the one before. Cells of text are left out.
+fn counts_by_one(record: &[String]) -> bool {
+    let numbers: Vec<&String> = record.iter().filter(|field| !is_text(field)).collect();
+    let whole: Option<Vec<i64>> = numbers.iter().map(|field| field.parse().ok()).collect();
+    whole.is_some_and(|whole| whole.len() >= 4 && whole.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1])))
+}
+
+/// Whether all cells of the first record, of two columns or more, are whole numbers that are far from those of the others: outside of their range by more than
+/// that range and more than their size. Columns of text say nothing.
+fn is_far(records: &[Vec<String>]) -> bool {
+    let [first, rest @ ..] = records else { return false };
+    if rest.len() < FEWEST || rest.iter().any(|record| record.len() != first.len()) {
+        return false;
+    }
+    let number = |field: &String| field.parse::<f64>().ok().filter(|value| value.is_finite());
+    let mut columns = 0;
+    for (at, name) in first.iter().enumerate() {
+        let values: Vec<f64> = rest.iter().filter_map(|record| number(&record[at])).collect();
+        let Some(name) = number(name) else { if values.is_empty() { continue } else { return false } };
+        let (least, most) = values.iter().fold((f64::MAX, f64::MIN), |(least, most), v| (least.min(*v), most.max(*v)));
+        let away = (least - name).max(name - most);
+        let size = least.abs().max(most.abs());
+        if name.fract() != 0.0 || values.len() < FEWEST || away <= most - least || away <= 0.5 * size.max(name.abs()) {
+            return false;
+        }
+        columns += 1;
+    }
+    columns >= 2
 }
 
 /// The first record that is not blank.
 pub(super) fn first_record(head: &[u8], delimiter: u8) -> &[u8] {
-    raw_records(head, delimiter).first().copied().unwrap_or(&[])
+    raw_records(head, delimiter, 1).first().copied().unwrap_or(&[])
 }
 
-fn raw_records(head: &[u8], delimiter: u8) -> Vec<&[u8]> {
+fn raw_records(head: &[u8], delimiter: u8, most: usize) -> Vec<&[u8]> {
     let (mut records, mut from, mut line, mut inside) = (Vec::new(), 0, 0, false);
     for end in head.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(i, _)| i).chain([head.len()]) {
         inside = open_quote(&head[line..end], delimiter, inside);
@@ -115,7 +163,7 @@ fn raw_records(head: &[u8], delimiter: u8) -> Vec<&[u8]> {
         if !record.trim_ascii().is_empty() {
             records.push(record);
         }
-        if records.len() == 2 || from > head.len() {
+        if records.len() == most || from > head.len() {
             break;
         }
     }

@@ -58,6 +58,7 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<Begun>> {
     held_out::check(args.stream.test.as_deref(), &args.data)?;
     let mut table = settings::given(&args.settings)?;
     let columns = settings::columns(&args.columns, &mut table)?;
+    settings::only_settings(args.settings.config.as_deref(), &table)?;
     if let Some(path) = &args.stream.resume {
         let (learner, position) = store::load_for_rows(path)?;
         let memory = args.settings.memory.is_some().then_some("memory");
@@ -341,7 +342,11 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, mut passe
     let (classes, targets) = (targets.values.len(), schema.targets.len());
     let look = Look { task, why, classes, features, targets, sparse: schema.sparse, ids, entries };
     let speaks_of_memory = memory.is_some() || !table.contains_key("budget");
-    let (config, said) = settings::choose(table, &look, memory)?;
+    let given = table.clone();
+    let (config, said) = settings::choose(table, &look, memory).map_err(|error| match error.downcast::<okl::Error>() {
+        Ok(error) => settings::names_its_setting(error, &args.settings.flat, &given, &look),
+        Err(other) => other,
+    })?;
     if config.loss.reads() == Reads::Number && targets > 1 {
         let (names, loss) = (passes.schema().targets.join(","), shorthand(&json!(*config.loss)));
         return Err(usage(format!("--target {names}: the loss {loss} has one target; learn one model for each")));
@@ -350,6 +355,7 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, mut passe
         note("chosen, because not given:");
         said.iter().for_each(|line| note(wrapped(&format!("  {line}"), "    ")));
     }
+    passes.began_with(&config);
     let each = of_a_term(&config, &look);
     let announced = speaks_of_memory.then_some(Announced { each, limit: memory });
     Ok(Some(Begun { learner: Learner::new(config)?, passes, few_values, announced }))

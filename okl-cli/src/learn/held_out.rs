@@ -31,6 +31,7 @@ fn options(task: Task, schema: &Schema, way: &Way, inherited: &[String]) -> Opti
         inherited: inherited.iter().filter(|name| way.weight.as_ref() == Some(name)).cloned().collect(),
         skip_bad_rows: way.skip_bad_rows,
         encoding: way.encoding,
+        header: way.header,
         ..Options::default()
     }
 }

@@ -27,6 +27,7 @@ use crate::memory::Announced;
 use crate::metrics::{Task, count};
 use crate::predictions::{Consumed, Layout, Predictions, Shown};
 use crate::run::{Run, interrupted};
+use crate::settings::other_columns;
 use crate::store::{self, Position};
 use crate::table::{self, Table, is_closed_pipe, note, wrapped};
 use crate::watch::{Refused, Seen, Watch};
@@ -226,7 +227,11 @@ impl Session<'_> {
             Ok(refused) => {
                 self.passes.advance(chunk, run.in_chunk());
                 let (file, line) = self.passes.place(refused.line);
-                with_advice(Refused { line, ..refused }, &run.learner, self.args).of(file, self.passes.schema()).into()
+                let refused = with_advice(Refused { line, ..refused }, &run.learner, self.args);
+                let columns = matches!(&refused.kind, ErrorKind::Shape { what, .. } if what == "features");
+                let advice =
+                    if columns && self.args.settings.config.is_some() { other_columns(&self.asked) } else { String::new() };
+                refused.of(file, self.passes.schema()).counted_in(self.passes.format()).and(&advice).into()
             }
             Err(other) => other,
         })?;
@@ -297,7 +302,7 @@ impl Session<'_> {
                     "{found} are different decimal numbers, and each would be a class of its own; {advice} --task numbers"
                 );
                 let column = self.passes.schema().targets.first().map(String::as_str);
-                Err(InputError::of_row(file, line, column, text).into())
+                Err(InputError::of_row(file, line, column, text).counted_in(self.passes.format()).into())
             }
             Some(Found::Many(text)) if !self.args.show.quiet => {
                 self.bar.suspend(|| note(wrapped(&format!("warning: {text}"), "  ")));

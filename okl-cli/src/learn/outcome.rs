@@ -12,7 +12,7 @@ use crate::args::SaveModel;
 use crate::clash;
 use crate::command::arguments;
 use crate::device;
-use crate::input::{Chunk, Schema, encoded_dates, is_stream};
+use crate::input::{Chunk, Format, Schema, encoded_dates, is_stream};
 use crate::inspect;
 use crate::metrics::{OutputSummary, Summary, Task, count, figure, percent};
 use crate::past_rows::{Order, Past, much_larger};
@@ -173,7 +173,8 @@ impl Session<'_> {
         // The rows of the file were compared with those that were learned.
         let known = left_out.iter().any(|said| said.contains("the model has learned"));
         // With the line in the file; the learner knows the number of the example.
-        let large_targets = run.large_targets.finding(&run.learner.config().loss, "row");
+        let counted = if self.passes.format() == Format::Parquet { "row" } else { "line" };
+        let large_targets = run.large_targets.finding(&run.learner.config().loss, counted);
         Ok(Outcome {
             training: run.training_summary(&schema.targets),
             held_out,
@@ -301,6 +302,7 @@ impl Session<'_> {
             "certificates": outcome.certificates,
             "health": outcome.health,
             "config": saved.config(),
+            "given": self.passes.given(),
             "rows_before": self.learned_before,
             "rows_learned_again": self.passes.learned_before().equal(),
             "part": self.part(run),
@@ -367,6 +369,7 @@ impl Session<'_> {
         let command = self.command();
         let lead = self.part(run).unwrap_or_default();
         let config = saved.config().to_json();
+        let given = self.passes.given().map(ToString::to_string);
         let facts = self.facts(run);
         let title = name(&self.args.data);
         let decision = run.decision(&schema.names(), schema.targets.first().map_or("target", String::as_str))?;
@@ -387,6 +390,7 @@ impl Session<'_> {
             facts: &facts,
             lead: &lead,
             learned_again: self.passes.learned_before().equal(),
+            given_json: given.as_deref(),
             ..Report::new(&title, &command, &outcome.summary, &run.history, &config)
         };
         let mut bytes = Vec::new();

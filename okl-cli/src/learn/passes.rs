@@ -5,12 +5,14 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use okl::Config;
+use serde_json::Value;
 
-use crate::args::{BadRow, Columns, Stream, all_names};
+use crate::args::{BadRow, Columns, Header, Stream, all_names};
 use crate::input::{Chunk, Files, Filled, Format, Options, Places, ReadAhead, Rule, Schema, Whole, is_stream, read_ahead};
 use crate::learned_rows::{Equal, Lookup};
 use crate::metrics::Task;
-use crate::predict::one_stream;
+use crate::predict::{has_a_header, one_stream};
 use crate::predictions::Consumed;
 use crate::progress::Progress;
 use crate::random;
@@ -93,6 +95,7 @@ impl Passes {
         let options = Options {
             format: way.format,
             encoding: way.encoding,
+            header: way.header,
             targets: all_names(&columns.target),
             ignore,
             features: all_names(&columns.features),
@@ -118,6 +121,7 @@ impl Passes {
             ..Options::default()
         };
         let chunks = read_ahead(Files::open(data, options.clone())?, AHEAD)?;
+        has_a_header(columns.header, chunks.format())?;
         let mut passes = Passes {
             data: data.to_vec(),
             options,
@@ -381,6 +385,16 @@ impl Passes {
         self.position.again_before.and(self.position.learned_before.equal())
     }
 
+    /// Keeps the settings of a new model, see [`Position::given`].
+    pub fn began_with(&mut self, config: &Config) {
+        self.position.given = serde_json::to_value(config).ok();
+    }
+
+    /// The settings of the model before its first row, see [`Position::given`].
+    pub fn given(&self) -> Option<&Value> {
+        self.position.given.as_ref()
+    }
+
     /// The position to store in the model file. The columns of the data are stored only after the first row; they may change before.
     pub fn position(&self) -> Position {
         let mut position = self.position.clone();
@@ -465,6 +479,7 @@ fn position(
         format: columns.format.map(Format::from),
         id: columns.id.clone(),
         encoding: columns.encoding,
+        header: columns.header.map(Header::is_there).or(model.as_ref().and_then(|model| model.way.header)),
         weight: columns.weight.clone(),
         skip_bad_rows: columns.on_bad_row == Some(BadRow::Skip),
     };
@@ -477,11 +492,12 @@ fn position(
     let given = Way { id: given.id.clone().or(id), weight: given.weight.clone().or(weight), ..given };
     if !stream.r#continue {
         let ids = model.ids + model.lines;
-        let Position { schema, filled, progress, seen, learned, .. } = model;
+        let Position { given: began_with, schema, filled, progress, seen, learned, .. } = model;
         let (filled_before, learned_before, again_before) = (filled.clone(), Lookup::new(&learned), progress.again());
         let begun = Position {
             way: given,
             ids,
+            given: began_with,
             schema,
             progress,
             seen,

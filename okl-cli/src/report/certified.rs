@@ -78,7 +78,12 @@ fn rate_chart(report: &Report<'_>, rate: Values) -> Chart {
     let asked = report.nu().map_or(String::new(), |nu| format!(" {} was asked for.", text::percent(nu)));
     let (y, above) = without_the_start(&lines, h, Unit::Percent);
     let above = above.map_or(String::new(), |at| format!(" Up to example {} a line lies above the frame.", text::count(at)));
-    let caption = format!("{} of the examples were outside.{asked}{above}", text::percent(last));
+    let judged = report.summary.judged;
+    let of = match report.summary.task {
+        Task::Novelty => format!("{} judged examples", text::count(judged as f64)),
+        _ => "examples".into(),
+    };
+    let caption = format!("{} of the {of} were outside.{asked}{above}", text::percent(last));
     Chart { caption, ..Chart::new("Alert rate", "share of examples outside", examples_axis(h), y, lines) }
 }
 

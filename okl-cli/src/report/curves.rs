@@ -251,10 +251,15 @@ pub(super) fn model(report: &Report<'_>) -> Vec<Chart> {
             },
             |v| Axis::straight(v.iter().map(|v| v.1), Unit::Plain),
             |p| p.norm,
-            |course| {
-                format!(
-                    "The norm of the function went {course}. A score can change by at most this times the distance of two inputs in feature space."
-                )
+            |course| match report.members > 1 {
+                true => format!(
+                    "The norm of the leading setting went {course}. Scores are a weighted sum over all settings that learn in parallel, so this \
+                         norm does not bound their changes."
+                ),
+                false => format!(
+                    "The norm of the function went {course}. A score can change by at most this times the distance of two inputs in feature \
+                         space."
+                ),
             },
         ),
     ];

@@ -49,6 +49,8 @@ pub struct Report<'a> {
     pub history: &'a History,
     /// [`okl::Config::to_json`] at the end of the run; nu and the names of loss, step and budget are read from it.
     pub config_json: &'a str,
+    /// [`okl::Config::to_json`] before the first row, which reproduces the run as `--config`; none if it is not known.
+    pub given_json: Option<&'a str>,
     /// Warnings about the figures, one sentence each.
     pub warnings: &'a [String],
     /// The current model on a sample of the rows that it has learned.
@@ -84,6 +86,7 @@ impl<'a> Report<'a> {
             summary,
             history,
             config_json,
+            given_json: None,
             warnings: &[],
             past: None,
             kept: None,

@@ -47,7 +47,7 @@ fn sections(report: &Report<'_>) -> Markup {
     let (theta, outcome, regions) = (theta(report, &mut missing), outcome(report, &mut missing), regions(report, &mut missing));
     let reproduce = grid(
         [
-            section("config", "Configuration", tables::config(report.config_json)),
+            section("config", "Configuration", tables::config(report.given_json, report.config_json)),
             section("reproduce", "How to reproduce it", reproduce(report, &missing)),
         ]
         .into_iter(),

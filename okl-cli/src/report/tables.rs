@@ -7,6 +7,7 @@ use super::axis::{Axis, Unit};
 use super::chart::frame;
 use super::text::{self, short};
 use crate::metrics::{ClassSummary, Confusion, OutputSummary, Residuals};
+use crate::settings::{Table, learned};
 
 /// The largest number of outputs whose residuals are drawn.
 const MOST_OUTPUTS: usize = 6;
@@ -189,12 +190,22 @@ fn residual_chart(name: &str, r: &Residuals) -> Markup {
     }
 }
 
-/// The settings as a table, one line each. Text that is not valid JSON is shown unchanged.
-pub(super) fn config(json: &str) -> Markup {
+/// The settings before the first row, and apart from them those that learning replaced, each as a table with one line per setting. Text that is not
+/// valid JSON is shown unchanged. A list per column fits only the columns at the end of the run, so the JSON for --config has the settings before it.
+pub(super) fn config(given: Option<&str>, json: &str) -> Markup {
     let Ok(Value::Object(settings)) = serde_json::from_str(json) else { return html! { pre { (json) } } };
+    let lines = |settings: &Table| pairs(settings.iter().map(|(key, value)| (key.as_str(), setting(value))));
+    let Some(Ok(Value::Object(given))) = given.map(serde_json::from_str) else { return lines(&settings) };
+    let learned = learned(&given, &settings);
     html! {
-        (pairs(settings.iter().map(|(key, value)| (key.as_str(), setting(value)))))
-        details { summary { "as JSON, for --config" } pre { (one_per_line(&settings)) } }
+        (lines(&given))
+        details { summary { "as JSON, for --config" } pre { (one_per_line(&given)) } }
+        p.note { "These settings were given, or were chosen before the first row was learned. With the flags about columns, order and passes they reproduce the model." }
+        @if !learned.is_empty() {
+            h3 { "Learned" }
+            (lines(&learned))
+            p.note { "Values at the end that replaced settings above: what was learned from the rows, and what auto stood for. A run that began with them would be another run." }
+        }
     }
 }
 
@@ -208,7 +219,7 @@ pub(super) fn pairs<'a>(pairs: impl Iterator<Item = (&'a str, String)>) -> Marku
 }
 
 /// JSON with one setting per line; a list is not broken into several lines.
-fn one_per_line(settings: &serde_json::Map<String, Value>) -> String {
+fn one_per_line(settings: &Table) -> String {
     let lines: Vec<String> = settings.iter().map(|(key, value)| format!("  {}: {value}", Value::from(key.as_str()))).collect();
     format!("{{\n{}\n}}", lines.join(",\n"))
 }

@@ -15,7 +15,7 @@ fn a_bad_cell_gets_advice_that_works() {
     for command in [&learn[..], &[&learn[..], &["--one-hot"]].concat(), &["predict", &model]] {
         for file in [&bad, &date] {
             let err = String::from_utf8(okl(&[command, &[file]].concat()).output().unwrap().stderr).unwrap();
-            assert!(err.contains("row 42, column 'y'") && err.contains("expected a number"), "{err}");
+            assert!(err.contains("line 42, column 'y'") && err.contains("expected a number"), "{err}");
             let encodes = command.contains(&"--one-hot") && file == &bad;
             assert_eq!(err.contains("--one-hot y;"), encodes, "{err}");
             assert!(!err.contains("--ignore"), "{err}");
@@ -168,9 +168,9 @@ fn the_summary_of_a_weighted_run_fits_its_lines() {
 fn files_that_cannot_be_read_as_asked_say_why() {
     let folder = Folder::new("advice-files");
     let huge = folder.write("h.csv", "x,y\n1,2\n1e400,3\n");
-    fail(&["learn", &huge, "--target", "y"], 1, &["row 3, column 'x': found '1e400'", "below 1e15"]);
+    fail(&["learn", &huge, "--target", "y"], 1, &["line 3, column 'x': found '1e400'", "below 1e15"]);
     let huge = folder.write("h.csv", "x,y\n1,2\n1,1e400\n");
-    fail(&["learn", &huge, "--target", "y"], 1, &["row 3, column 'y': found '1e400'"]);
+    fail(&["learn", &huge, "--target", "y"], 1, &["line 3, column 'y': found '1e400'"]);
     let returns = folder.write("r.csv", "x,y\r1,2\r3,4\r");
     fail(&["learn", &returns, "--target", "y"], 1, &["carriage return", "line feeds"]);
     let svm = folder.write("s.svm", "1 1:2\n-1 1:3\n");
@@ -183,7 +183,7 @@ fn a_third_label_gets_advice_that_fits_it() {
     let numbers = folder.write("n.csv", "x,y\n1,0.5\n2,1.5\n3,2.5\n");
     fail(&["learn", &numbers, "--target", "y", "--loss", "hinge", "--quiet"], 1, &["for a number --loss squared"]);
     let zero = folder.write("z.csv", "x,y\n1,0\n2,1\n3,01\n");
-    fail(&["learn", &zero, "--target", "y", "--loss", "hinge", "--quiet"], 1, &["row 4", "written differently", "write 1"]);
+    fail(&["learn", &zero, "--target", "y", "--loss", "hinge", "--quiet"], 1, &["line 4", "written differently", "write 1"]);
 }
 
 /// Text is no number: the advice after a third class works.
@@ -214,7 +214,7 @@ fn a_text_among_numbers_names_the_columns_of_text() {
     let data = folder.write("c.csv", format!("cylinders,make,y\n{rows}rotary,u,3\n"));
     let learn = ["learn", &data, "--target", "y", "--quiet", "--one-hot"];
     let flag = "expected a number, as in earlier rows; correct it, or if the column has categories use --one-hot cylinders,make;";
-    fail(&learn, 1, &["row 62, column 'cylinders'", flag]);
+    fail(&learn, 1, &["line 62, column 'cylinders'", flag]);
     fail(&[&learn[..], &["make"]].concat(), 1, &[flag]);
     succeed(&[&learn[..], &["cylinders,make"]].concat());
     // The columns of a model stay what they are.

@@ -52,7 +52,7 @@ fn a_table_with_times_texts_and_categories_is_learned_as_it_is() {
     assert!(said.contains("column 'comment': 1 row has a value that the model has not seen (what, a)"), "{said}");
     assert!(said.contains("column 'country': 1 row has a value that the model has not seen (ES)"), "{said}");
     let wrong = folder.write("wrong.csv", "when,comment,country,stars\nyesterday,plot,DE,0.5\n");
-    fail(&["predict", &a, &wrong], 1, &["row 2, column 'when'", "'yesterday'", "2024-01-31T08:15:00Z"]);
+    fail(&["predict", &a, &wrong], 1, &["line 2, column 'when'", "'yesterday'", "2024-01-31T08:15:00Z"]);
     let lacking = folder.write("lacking.csv", "when,country,stars\n2024-06-01,DE,0.5\n");
     fail(&["predict", &a, &lacking], 2, &["column 'comment' is missing"]);
     let resumed = ["learn", &whole, "--resume", &a, "--time", "stars", "-o", &a];

@@ -10,7 +10,7 @@ fn settings_and_names() {
     fail(&["learn", &folder.path("none.csv"), "--target", "y"], 1, &["none.csv", "no such file"]);
     fail(&["learn", &good], 2, &["--target"]);
     fail(&["learn", &good, "--target", "nowhere"], 2, &["nowhere", "x, y, where"]);
-    fail(&["learn", &bad, "--target", "where"], 1, &["bad.csv, row 3, column 'y'", "'oops'", "correct it"]);
+    fail(&["learn", &bad, "--target", "where"], 1, &["bad.csv, line 3, column 'y'", "'oops'", "correct it"]);
     fail(&["learn", &good, "--ignore", "where", "--loss", "nu_novelty", "--offset"], 2, &["offset"]);
     for detector in [["--task", "novelty"], ["--loss", "nu_novelty"]] {
         let words = ["--target where: a novelty detector learns no target", "--ignore where"];
@@ -62,10 +62,10 @@ fn files_that_are_no_tables() {
     }
     refuse("e.csv", b"", &["empty"]);
     refuse("h.csv", b"a,y\n", &["a header and no rows"]);
-    refuse("r.csv", b"a,b,y\n1,2,3\n1,2\n", &["row 3", "found 2 columns, expected 3", "--on-bad-row skip"]);
-    refuse("i.csv", b"a,y\n1,2\ninf,3\n", &["row 3, column 'a'", "inf", "a finite number", "--on-bad-row skip"]);
-    refuse("n.csv", b"a,y\n1,2\nNaN,3\n", &["row 3, column 'a'", "missing", "--on-bad-row skip"]);
-    refuse("l.csv", b"a,y\n1,2\n1e300,3\n", &["row 3, column 'a'", "1e300", "1e15", "rescale"]);
+    refuse("r.csv", b"a,b,y\n1,2,3\n1,2\n", &["line 3", "found 2 columns, expected 3", "--on-bad-row skip"]);
+    refuse("i.csv", b"a,y\n1,2\ninf,3\n", &["line 3, column 'a'", "inf", "a finite number", "--on-bad-row skip"]);
+    refuse("n.csv", b"a,y\n1,2\nNaN,3\n", &["line 3, column 'a'", "missing", "--on-bad-row skip"]);
+    refuse("l.csv", b"a,y\n1,2\n1e300,3\n", &["line 3, column 'a'", "1e300", "1e15", "rescale"]);
     let twice = folder.write("d.csv", "a,a,y\n1,2,3\n");
     fail(&["learn", &twice, "--target", "y"], 2, &["columns 1 and 2 are both named 'a'", "rename"]);
 }
@@ -76,13 +76,13 @@ fn labels_that_appear_late() {
     let rows: String =
         (0..2000).map(|i| format!("{},{}\n", i % 10, if i == 1900 { "third" } else { ["a", "b"][i % 2] })).collect();
     let data = folder.write("late.csv", format!("x,y\n{rows}"));
-    fail(&["learn", &data, "--target", "y", "--quiet"], 1, &["late.csv, row 1902, column 'y': found third", "--task classes"]);
+    fail(&["learn", &data, "--target", "y", "--quiet"], 1, &["late.csv, line 1902, column 'y': found third", "--task classes"]);
     let out = json(&["learn", &data, "--target", "y", "--loss", "max_margin"]);
     assert_eq!(out["summary"]["classes"]["known"], 3);
     fail(
         &["learn", &data, "--target", "y", "--quiet", "--loss", "max_margin", "--classes", "a,b"],
         1,
-        &["row 1902", "third", "a, b"],
+        &["line 1902", "third", "a, b"],
     );
 }
 
@@ -110,7 +110,7 @@ fn targets_that_do_not_fit_the_loss() {
     fail(
         &["learn", &data, "--target", "y", "--loss", "squared", "--quiet"],
         1,
-        &["t.csv, row 3, column 'y': found 'two'", "a number"],
+        &["t.csv, line 3, column 'y': found 'two'", "a number"],
     );
 }
 
@@ -125,7 +125,7 @@ fn ids_that_name_two_rows() {
     fail(
         &["learn", &last, "--target", "y", "--task", "numbers", "--id", "id", "--quiet"],
         1,
-        &["last.csv, row 3: id 18446744073709551615 is reserved"],
+        &["last.csv, line 3: id 18446744073709551615 is reserved"],
     );
 }
 
@@ -191,12 +191,12 @@ fn short_settings_mean_what_they_seem_to_mean() {
     assert_eq!(budget(&["--budget", "window", "--terms", "7"]), serde_json::json!({ "window": { "terms": 7 } }));
     let learn = ["learn", &data, "--target", "where", "--quiet"];
     let refused = |flags: &[&str], words: &[&str]| fail(&[&learn[..], flags].concat(), 2, words);
-    refused(&["--eta", "0.5"], &["eta: belongs to `step`", "step = constant:eta=0.5"]);
+    refused(&["--eta", "0.5"], &["--eta: this is a parameter of a step", "as in --step constant"]);
     refused(&["--budget", "age"], &["budget: `age` needs steps, as in budget = age:steps=1000"]);
     refused(&["--terms", "many"], &["terms: ", "a whole number", "found \"many\""]);
     // The examples work.
-    for flags in [["--step", "constant:eta=0.5"], ["--budget", "age:steps=1000"]] {
-        succeed(&[&learn[..], &flags].concat());
+    for flags in [&["--step", "constant", "--eta", "0.5"][..], &["--budget", "age:steps=1000"]] {
+        succeed(&[&learn[..], flags].concat());
     }
 }
 
@@ -258,7 +258,7 @@ fn flags_that_contradict_each_other_are_refused() {
     fail(&learn(&["--target", "y", "-o", "-"]), 2, &["--output -: a model cannot be written to standard output"]);
     fail(&learn(&["--target", "y", "--report", "-"]), 2, &["--report -: a report cannot be written to standard output"]);
     // The second target is the wrong one.
-    fail(&["learn", &data, "--target", "y,city", "--quiet"], 1, &["row 2, column 'city': found 'Rome'"]);
+    fail(&["learn", &data, "--target", "y,city", "--quiet"], 1, &["line 2, column 'city': found 'Rome'"]);
 }
 
 /// The example in the message for a missing parameter is a setting that is accepted.
@@ -303,7 +303,7 @@ fn a_target_that_cannot_be_read_is_skipped_like_a_feature() {
     fail(
         &[&learn[..], &["--quiet"]].concat(),
         1,
-        &["row 52, column 'y'", "found 'error', expected a number", "--task numbers --on-bad-row skip"],
+        &["line 52, column 'y'", "found 'error', expected a number", "--task numbers --on-bad-row skip"],
     );
     let all = json(&[&learn[..], &["--on-bad-row", "skip"]].concat());
     assert_eq!((&all["skipped_rows"], &all["summary"]["examples"]), (&1.into(), &79.into()));
@@ -319,7 +319,7 @@ fn text_after_a_closing_quote_is_refused() {
     let rows = |first: &str| folder.write("q.csv", format!("a,b,note,y\n1,2,{first},no\n3,4,\"n1\",yes\n5,6,\"n2\",no\n"));
     let learn = |data: &str| ["learn", data, "--target", "y", "--text", "note"].map(str::to_owned);
     let wrong = learn(&rows("\"unclosed"));
-    fail(&wrong.iter().map(String::as_str).collect::<Vec<_>>(), 1, &["row 2, column 'note'", "\"n1", "after its closing quote"]);
+    fail(&wrong.iter().map(String::as_str).collect::<Vec<_>>(), 1, &["line 2, column 'note'", "\"n1", "after its closing quote"]);
     let right = learn(&rows("\"a \"\"word\"\", and\nanother line\" "));
     assert_eq!(json(&right.iter().map(String::as_str).collect::<Vec<_>>())["summary"]["examples"], 3);
 }
@@ -339,5 +339,5 @@ fn a_new_feature_of_orthogonal_random_features_is_refused_with_its_row() {
     };
     let data = folder.write("t.vw", (0..2100).map(row).collect::<String>());
     let learn = ["learn", &data, "--form", "fourier:10,orthogonal", "--kernel", "gaussian", "--quiet"];
-    fail(&learn, 1, &["t.vw, row 2001:", "a feature that no row before it has", "--form fourier:N without orthogonal"]);
+    fail(&learn, 1, &["t.vw, line 2001:", "a feature that no row before it has", "--form fourier:N without orthogonal"]);
 }

@@ -70,7 +70,7 @@ fn one_target_that_is_much_too_large_is_said() {
     // Row 300 of the rows is line 302 of the file.
     let said = learned(Some(300)).unwrap_or_default();
     assert!(
-        said.starts_with("the target of row 302 is 1e9,") && said.contains("the mean error of the 299 rows afterwards is"),
+        said.starts_with("the target of line 302 is 1e9,") && said.contains("the mean error of the 299 rows afterwards is"),
         "{said}"
     );
     assert_eq!(learned(None), None);

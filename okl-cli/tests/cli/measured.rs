@@ -89,7 +89,7 @@ fn decimal_numbers_do_not_become_classes() {
     let rows: String = (0..400).map(|_| format!("{:.3},{:.9}\n", random.next(), 0.1 + random.next())).collect();
     let data = folder.write("d.csv", format!("x,y\n{rows}"));
     let learn = ["learn", &data, "--target", "y", "--quiet"];
-    let found = ["row 101", "column 'y'", "100 of the first 100 targets are different decimal numbers", "--task numbers"];
+    let found = ["line 101", "column 'y'", "100 of the first 100 targets are different decimal numbers", "--task numbers"];
     fail(&[&learn[..], &["--task", "classes"]].concat(), 1, &found);
     fail(&[&learn[..], &["--loss", "max_margin"]].concat(), 1, &["leave --loss out and say --task numbers"]);
     // A few decimal numbers may be classes.

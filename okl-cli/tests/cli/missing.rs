@@ -143,7 +143,7 @@ fn what_cannot_be_filled_is_refused() {
     let folder = Folder::new("missing-refused");
     let data = folder.write("s.csv", "a,b,y\n1,2,0.5\n,3,1.5\n2,2,2.5\n");
     let model = folder.path("m.okl");
-    fail(&["learn", &data, "--target", "y"], 1, &["row 3, column 'a'", "--missing mean"]);
+    fail(&["learn", &data, "--target", "y"], 1, &["line 3, column 'a'", "--missing mean"]);
     for rule in ["median", "refuse+indicator"] {
         let table = folder.write("wrong.toml", format!("missing = \"{rule}\"\n"));
         fail(

@@ -2,7 +2,7 @@
 
 use okl::{Batch, Config, Learner};
 
-use crate::support::{Folder, fail, json, numbers, ring, succeed};
+use crate::support::{Folder, Random, fail, json, numbers, ring, succeed};
 
 const X: [f32; 8] = [0.0, 0.5, 1.0, -1.0, 0.25, 2.0, -0.5, 0.75];
 
@@ -153,5 +153,28 @@ fn inspect_shows_the_loss_of_a_quantile_and_the_memory_of_learning() {
     let words = succeed(&["inspect", &model]).0.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("mean quantile (pinball) loss") && !words.contains("R²") && !words.contains("absolute"), "{words}");
     let [loaded, learning] = ["bytes", "bytes_while_learning"].map(|name| found[name].as_u64().unwrap());
-    assert!(loaded < learning && words.contains("as loaded, ") && words.contains("while it learns"), "{words}");
+    assert!(loaded < learning && words.contains("as loaded, up to ") && words.contains("while it learns"), "{words}");
+}
+
+/// A model in its warm-up also needs more memory while it learns than as loaded. The bound holds for a model that continues to learn.
+#[test]
+fn a_model_takes_no_less_memory_while_it_learns() {
+    let folder = Folder::new("models-memory");
+    let model = folder.path("m.okl");
+    let mut random = Random(4);
+    for rows in [3, 40, 120, 300, 2500] {
+        let data = folder.write("n.csv", numbers(rows));
+        let columns = ["--target", "u", "--ignore", "v", "--task", "numbers"];
+        succeed(&[&["learn", &data, "-o", &model, "--save-model", "recent", "--quiet"][..], &columns].concat());
+        let found = json(&["inspect", &model]);
+        let [loaded, learning] = ["bytes", "bytes_while_learning"].map(|name| found[name].as_u64().unwrap());
+        assert!(loaded <= learning, "{rows} rows: {loaded} as loaded, {learning} while it learns");
+        let mut learner = okl::Learner::load(&model).unwrap();
+        for _ in 0..20 {
+            let row = [(); 3].map(|()| random.next());
+            learner.learn(&okl::Batch::of_f64(&row, 3).numbers(&[row[0]])).unwrap();
+            let bound = okl_cli::memory::while_learning(&learner).unwrap();
+            assert!(learner.bytes() <= bound, "{rows} rows: {} bytes, at most {bound} were announced", learner.bytes());
+        }
+    }
 }

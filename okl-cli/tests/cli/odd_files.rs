@@ -61,7 +61,7 @@ fn a_few_rows_are_said_to_be_few() {
     let inspected = words(&succeed(&["inspect", &model]).0);
     assert!(inspected.contains("settings in parallel; none of them has 10.00 % of the weight"), "{inspected}");
     let bad = folder.write("bad.csv", "a,y\n1,no\n2,yes,3\n");
-    fail(&["learn", &bad, "--target", "y", "--loss", "hinge", "--quiet"], 1, &["row 3", "1 row was learned before"]);
+    fail(&["learn", &bad, "--target", "y", "--loss", "hinge", "--quiet"], 1, &["line 3", "1 row was learned before"]);
     let column = |rows: usize| folder.write("v.csv", table("v", rows, |i| format!("{}", i * i % 31)));
     let said = words(&succeed(&["learn", &column(60), "--task", "novelty"]).1);
     assert!(said.contains("the threshold is found from the first 256 examples (--warmup), and there are 60 so far"), "{said}");
@@ -96,10 +96,10 @@ fn numbers_with_commas_and_columns_with_spaces_get_advice_that_works() {
     let rows = "{\"a\":1,\"y\":2},\n{\"a\":1,\"y\":2}";
     for array in [format!("[\n{rows}\n]\n"), format!("[{rows}]\n"), format!("[{}]\n", rows.replace('\n', " "))] {
         let array = folder.write("a.json", array);
-        fail(&["learn", &array, "--target", "y", "--format", "jsonl"], 2, &["row 1", "one object per line: jq -c '.[]' FILE"]);
+        fail(&["learn", &array, "--target", "y", "--format", "jsonl"], 2, &["line 1", "one object per line: jq -c '.[]' FILE"]);
     }
     let commas = folder.write("c.json", format!("{rows}\n"));
-    fail(&["learn", &commas, "--target", "y", "--format", "jsonl"], 2, &["row 1", "one object per line", "sed 's/,$//' FILE"]);
+    fail(&["learn", &commas, "--target", "y", "--format", "jsonl"], 2, &["line 1", "one object per line", "sed 's/,$//' FILE"]);
     // A row may be an array of numbers.
     succeed(&["learn", &folder.write("n.jsonl", "[1,2]\n[3,4]\n"), "--target", "2", "--quiet"]);
     let spaces = folder.write("s.txt", "a b y\n1 2 yes\n");
@@ -108,7 +108,7 @@ fn numbers_with_commas_and_columns_with_spaces_get_advice_that_works() {
     succeed(&["learn", &good, "--target", "where", "-o", &model, "--quiet"]);
     // The first row of this file: numbers stood in the rows that were learned.
     let text = folder.write("x.csv", "x,y\n0.5,abc\n");
-    fail(&["predict", &model, &text], 1, &["row 2, column 'y'", "expected a number, as in earlier rows; correct it"]);
+    fail(&["predict", &model, &text], 1, &["line 2, column 'y'", "expected a number, as in earlier rows; correct it"]);
     // In VW text an absent feature is 0, also for a model of a table.
     let other = folder.write("o.vw", "1 | q:0.5\n");
     fail(&["predict", &model, &other], 1, &["none of the features that the model knows", "knows x, y", "has q"]);
@@ -128,13 +128,13 @@ fn a_bad_held_out_file_costs_its_own_figures_alone() {
     let output = okl(&[&learn[..], &["--test", &bad, "--report", &report]].concat()).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(
-        output.status.code() == Some(1) && said.contains("\naccuracy ") && said.contains("b.csv, row 202, column 'y'"),
+        output.status.code() == Some(1) && said.contains("\naccuracy ") && said.contains("b.csv, line 202, column 'y'"),
         "{said}"
     );
     assert!(Path::new(&model).exists() && folder.read("r.html").contains("The held-out file was not scored: "));
     let output = okl(&[&learn[..], &["--test", &bad, "--json"]].concat()).output().unwrap();
     let all: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(all["held_out_error"].as_str().unwrap().contains("row 202") && all["held_out"].is_null(), "{all}");
+    assert!(all["held_out_error"].as_str().unwrap().contains("line 202") && all["held_out"].is_null(), "{all}");
 }
 
 /// Step sizes of a loss with an adaptive tube suit targets of mean 0 and deviation 1: the advice is a line that helps.

@@ -29,7 +29,7 @@ fn a_summary_with_what_people_ask_for() {
     all(&summary(&[&classes, "--target", "where"]), &["accuracy", "macro F1", "AUC", "no change"]);
     all(
         &summary(&[&classes, "--target", "where", "--step", "inverse_sqrt:0.5", "--lambda", "0.001", "--gamma", "1"]),
-        &["No term has been dropped or merged: the model is exact."],
+        &["No term has been dropped or merged: scores have no truncation error."],
     );
     all(&summary(&[&outputs, "--target", "u,v"]), &["RMSE", "MAE", "R²", "  u ", "  v "]);
     all(
@@ -189,7 +189,7 @@ fn a_closed_pipe_is_not_an_error() {
 fn errors_are_one_line_in_a_log_and_fit_a_terminal() {
     let folder = Folder::new("complaint");
     let data = folder.write("t.csv", "a,c,y\n1,2,2\n2,,3\n");
-    let (learn, words) = (["learn", &data, "--target", "y"], ["t.csv, row 3, column 'c'", "missing", "leaves such rows out"]);
+    let (learn, words) = (["learn", &data, "--target", "y"], ["t.csv, line 3, column 'c'", "missing", "leaves such rows out"]);
     fail(&learn, 1, &words);
     let err = String::from_utf8(okl(&learn).output().unwrap().stderr).unwrap();
     assert_eq!(err.lines().count(), 1, "{err}");

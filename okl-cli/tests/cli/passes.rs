@@ -151,7 +151,7 @@ fn a_class_that_only_the_held_out_file_has_is_a_mistake() {
     fail(
         &["learn", &numbers_file, "--target", "u", "--ignore", "v", "--quiet", "--test", &text],
         1,
-        &["t.csv, row 2, column 'u'", "'four'", "a number"],
+        &["t.csv, line 2, column 'u'", "'four'", "a number"],
     );
 }
 

@@ -50,7 +50,7 @@ fn continuing_over_other_data_is_refused() {
     let going_on = |data: &str| ["learn", "--resume", &model, "--continue", data, "-o", &end].map(str::to_owned);
     let fails = |data: &str, words: &[&str]| fail(&going_on(data).iter().map(String::as_str).collect::<Vec<_>>(), 1, words);
     fails(&shorter, &["shorter.csv", "ends before line 401", "same data"]);
-    fails(&shuffled, &["shuffled.csv, row 401", "differ from the rows that the model has learned"]);
+    fails(&shuffled, &["shuffled.csv, line 401", "differ from the rows that the model has learned"]);
     assert!(!Path::new(&end).exists(), "nothing was learned");
     succeed(&["learn", "--resume", &model, "--continue", &whole, "--quiet", "-o", &end]);
     // All rows count where a pass is shuffled.
@@ -91,12 +91,12 @@ fn several_files_are_learned_as_one() {
     succeed(&["learn", "--resume", &half, "--continue", &a, &b, "--quiet", "-o", &on]);
     assert_eq!(bytes(&two), bytes(&on));
     let bad = folder.write("bad.csv", part(&["1,2,inside", "1,oops,inside"]));
-    fail(&["learn", &a, &bad, "--target", "where", "--quiet"], 1, &["bad.csv, row 3, column 'y'"]);
+    fail(&["learn", &a, &bad, "--target", "where", "--quiet"], 1, &["bad.csv, line 3, column 'y'"]);
     let third = folder.write("third.csv", part(&["1,2,inside", "1,2,between"]));
     fail(
         &["learn", &a, &third, "--target", "where", "--quiet", "--classes", "inside,outside"],
         1,
-        &["third.csv, row 3", "between"],
+        &["third.csv, line 3", "between"],
     );
     fail(&["learn", &a, &third, "--target", "where", "--quiet", "-o", &third], 2, &["overwrite the data"]);
 }

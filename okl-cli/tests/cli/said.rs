@@ -169,12 +169,12 @@ fn a_bad_row_says_what_is_left_of_the_rows_before() {
     let text = format!("{}1,2\n", ring(1100));
     let (data, model) = (folder.write("d.csv", &text), folder.path("m.okl"));
     let learn = ["learn", &data, "--target", "where", "--loss", "hinge", "--quiet"];
-    let wrong = ["d.csv, row 1102", "found 2 columns", "1,100 rows were learned before"];
+    let wrong = ["d.csv, line 1102", "found 2 columns", "1,100 rows were learned before"];
     fail(&learn, 1, &wrong);
     fail(
         &[&learn[..], &["-o", &model]].concat(),
         1,
-        &["d.csv, row 1102", "1,100 rows were learned before, and nothing was saved"],
+        &["d.csv, line 1102", "1,100 rows were learned before, and nothing was saved"],
     );
     assert!(!std::path::Path::new(&model).exists());
     let checkpoints = [&learn[..], &["-o", &model, "--checkpoint-every", "500"]].concat();
@@ -264,7 +264,7 @@ fn several_files_are_predicted_as_one() {
     };
     assert_eq!(rows(&both, 0), [rows(&first, 0), rows(&second, 51)].concat(), "lines are counted through all files");
     let bad = folder.write("bad.csv", "x,y,where\n1,oops,inside\n");
-    fail(&["predict", &model, &a, &bad, "-o", &folder.path("p.csv")], 1, &["bad.csv, row 2, column 'y'"]);
+    fail(&["predict", &model, &a, &bad, "-o", &folder.path("p.csv")], 1, &["bad.csv, line 2, column 'y'"]);
     fail(&["predict", &model, "-", "-"], 2, &["can be given only once"]);
     fail(&["predict", &model, &a, &b, "-o", &b], 2, &["overwrite the data"]);
 }
@@ -346,14 +346,14 @@ fn errors_know_common_spellings() {
     fail(
         &["learn", &comma, "--target", "y", "--task", "numbers"],
         2,
-        &["row 2, column 'a'", "found '3,14'", "a number with a comma: write decimal points"],
+        &["line 2, column 'a'", "found '3,14'", "a number with a comma: write decimal points"],
     );
     let target = folder.write("target.csv", "a;y\n3;2,5\n2;1\n4;0,25\n");
     fail(&["learn", &target, "--target", "y"], 2, &["--target y", "a number with a comma", "--task classes"]);
     fail(
         &["learn", &target, "--target", "y", "--task", "numbers", "--quiet"],
         1,
-        &["row 2, column 'y'", "found '2,5'", "a number with a comma"],
+        &["line 2, column 'y'", "found '2,5'", "a number with a comma"],
     );
     let index = folder.write("index.csv", ",a,y\n0,1,2\n1,3,4\n2,5,7\n");
     fail(&["learn", &index, "--target", "y"], 2, &["column 1 has no name in the header", "--ignore 1"]);

@@ -384,7 +384,7 @@ fn a_third_class_is_learned_if_classes_were_asked_for_and_else_said_what_to_type
     let folder = Folder::new("third");
     let data = folder.write("t.csv", late_third(1300));
     let learn = ["learn", &data, "--target", "c", "--quiet"];
-    let words = ["t.csv, row 1", "column 'c'", "found z", "expected a or b", "run again with --task classes"];
+    let words = ["t.csv, line 1", "column 'c'", "found z", "expected a or b", "run again with --task classes"];
     fail(&learn, 1, &words);
     let out = json(&[&learn[..], &["--task", "classes"]].concat());
     assert_eq!((&out["summary"]["classes"]["known"], &out["summary"]["examples"]), (&3.into(), &1300.into()));
@@ -494,7 +494,7 @@ fn certificates_say_something_or_nothing() {
         assert!(!words.contains(riddle), "{riddle}: {words}");
     }
     let (words, ..) = said(&["--step", "constant:0.5", "--lambda", "0.1", "--budget", "unlimited"]);
-    assert!(words.contains("No term has been dropped or merged: the model is exact."), "{words}");
+    assert!(words.contains("No term has been dropped or merged: scores have no truncation error."), "{words}");
 }
 
 /// A held-out file is read as the data are: `--format` holds for it, whatever its name says.

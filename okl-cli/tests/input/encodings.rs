@@ -28,19 +28,19 @@ fn latin1(text: &str) -> Vec<u8> {
 fn bytes_that_are_not_utf_8_are_refused_with_line_and_column() {
     let rows = latin1("a,y\n1,thé\n2,thè\n");
     let text = refusal("t.csv", &rows, target("y"));
-    assert!(text.contains("t.csv, row 2, column 'y': found 'th\\xe9'") && text.contains("--encoding latin1"), "{text}");
+    assert!(text.contains("t.csv, line 2, column 'y': found 'th\\xe9'") && text.contains("--encoding latin1"), "{text}");
     let text = refusal("t.csv", latin1("a,größe,y\n1,2,x\n"), target("y"));
-    assert!(text.contains("row 1, column 2") && text.contains("gr\\xf6\\xdfe") && text.contains("--encoding latin1"), "{text}");
+    assert!(text.contains("line 1, column 2") && text.contains("gr\\xf6\\xdfe") && text.contains("--encoding latin1"), "{text}");
     let one_hot = Options { one_hot: true, ..target("y") };
     let text = refusal("t.csv", latin1("a,y\nthé,1\n"), one_hot);
-    assert!(text.contains("row 2, column 'a'") && text.contains("--encoding latin1"), "{text}");
+    assert!(text.contains("line 2, column 'a'") && text.contains("--encoding latin1"), "{text}");
     for (name, line) in [("t.jsonl", "{\"a\": 1, \"y\": \"thé\"}\n"), ("t.vw", "1 | thé:2\n"), ("t.libsvm", "thé 1:2\n")] {
         let text = refusal(
             name,
             latin1(line),
             Options { targets: Vec::from_iter((name == "t.jsonl").then(|| "y".into())), ..Options::default() },
         );
-        assert!(text.contains("row 1") && text.contains("--encoding latin1"), "{text}");
+        assert!(text.contains("line 1") && text.contains("--encoding latin1"), "{text}");
     }
     // A column that nobody reads may hold anything.
     let ignoring = Options { ignore: vec!["b".into()], ..target("y") };

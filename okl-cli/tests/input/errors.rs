@@ -33,11 +33,11 @@ fn a_line_without_end() {
         text.resize(2 * LONGEST_LINE, b'1');
         let row = start.matches('\n').count() + 1;
         let message = read_stream(text, target(if start.starts_with("1,") { "1" } else { "y" })).unwrap_err().to_string();
-        assert_eq!(message, format!("standard input, row {row}: longer than 16 MiB; is this text with line ends?"));
+        assert_eq!(message, format!("standard input, line {row}: longer than 16 MiB; is this text with line ends?"));
     }
     for rows in [10, 5_000_000] {
         let text = format!("a,y\n1,2\n\"3,4\n{}", "5,6\n".repeat(rows));
-        let why = "t.csv, row 3: a quote (\") is opened here and not closed; close or double it";
+        let why = "t.csv, line 3: a quote (\") is opened here and not closed; close or double it";
         assert_eq!(refusal("t.csv", text, target("y")), why);
     }
     let text = format!("a,y\n1,{}\n", "x".repeat(3 << 20));
@@ -48,7 +48,7 @@ fn a_line_without_end() {
 fn ragged_rows() {
     assert_eq!(
         refusal("t.csv", "a,b,y\n1,2,3\n1,2\n", target("y")),
-        format!("t.csv, row 3: found 2 columns, expected 3 as in the first row (delimiter ','){ADVICE}")
+        format!("t.csv, line 3: found 2 columns, expected 3 as in the first line (delimiter ','){ADVICE}")
     );
     assert!(refusal("t.csv", "a,b,y\n1,2,3\n1,2,3,\n", target("y")).contains("found 4 columns, expected 3"));
     assert!(refusal("t.csv", "a,b,y\n1,2,3\n\"1\",2,3,4\n", target("y")).contains("found 4 columns, expected 3"));
@@ -77,7 +77,7 @@ fn names() {
     let with = Options { schema: Some(schema), want_target: false, ..Options::default() };
     let message = "t.csv: column 'b' is missing, and the model was trained with it; the columns are a, c";
     assert_eq!(refusal("t.csv", "a,c\n1,2\n", with.clone()), message);
-    assert!(refusal("t.jsonl", "{\"a\":1}\n", with.clone()).starts_with("t.jsonl, row 1, column 'b': the value is missing"));
+    assert!(refusal("t.jsonl", "{\"a\":1}\n", with.clone()).starts_with("t.jsonl, line 1, column 'b': the value is missing"));
     assert!(
         refusal("t.csv", "a,b\n1,2\n", Options { targets: vec!["q".into()], ..with }).contains("not what the model learned: y")
     );
@@ -87,13 +87,13 @@ fn names() {
 fn text_where_numbers_belong() {
     let text = "a,city,y\n1,Paris,1\n";
     let message =
-        "t.csv, row 2, column 'city': found 'Paris', expected a number; use --one-hot city, --text city or --ignore city";
+        "t.csv, line 2, column 'city': found 'Paris', expected a number; use --one-hot city, --text city or --ignore city";
     assert_eq!(refusal("t.csv", text, target("y")), message);
     // Nothing can be learned from a column of text: skipping rows would skip them all.
     assert_eq!(refusal("t.csv", text, skip(target("y"))), message);
     assert!(refusal("t.jsonl", "{\"c\":\"Paris\",\"y\":1}\n", target("y")).contains("column 'c': found 'Paris'"));
-    assert!(refusal("t.vw", "1 | a:x\n", Options::default()).contains("row 1, column 'a': found 'x', expected a finite number"));
-    assert!(refusal("t.svm", "1 1:x\n", Options::default()).contains("row 1, column '1': found 'x', expected a finite number"));
+    assert!(refusal("t.vw", "1 | a:x\n", Options::default()).contains("line 1, column 'a': found 'x', expected a finite number"));
+    assert!(refusal("t.svm", "1 1:x\n", Options::default()).contains("line 1, column '1': found 'x', expected a finite number"));
     let all = read("t.csv", "a,y\n1,1\noops,1\n3,1\n", skip(target("y"))).unwrap();
     assert_eq!((all.x, all.bad), (vec![vec![1.0], vec![3.0]], vec![(1, 3)]));
 }
@@ -103,16 +103,16 @@ fn missing_features() {
     for missing in ["", " ", "NA", "NaN", "?", "null", "n/a"] {
         let text = format!("a,b,y\n1,2,1\n3,{missing},1\n5,6,1\n");
         let message = format!(
-            "t.csv, row 3, column 'b': the value is missing; fill it in, or learn with --missing mean, zero or last{ADVICE}"
+            "t.csv, line 3, column 'b': the value is missing; fill it in, or learn with --missing mean, zero or last{ADVICE}"
         );
         assert_eq!(refusal("t.csv", &text, target("y")), message);
         let all = read("t.csv", &text, skip(target("y"))).unwrap();
         assert_eq!((all.x.len(), all.bad, all.lines), (2, vec![(1, 3)], vec![2, 4]));
     }
     assert!(
-        refusal("t.jsonl", "{\"a\":1,\"y\":1}\n{\"y\":1}\n", target("y")).contains("row 2, column 'a': the value is missing")
+        refusal("t.jsonl", "{\"a\":1,\"y\":1}\n{\"y\":1}\n", target("y")).contains("line 2, column 'a': the value is missing")
     );
-    assert!(refusal("t.jsonl", "{\"a\":null,\"y\":1}\n", target("y")).contains("row 1, column 'a': the value is missing"));
+    assert!(refusal("t.jsonl", "{\"a\":null,\"y\":1}\n", target("y")).contains("line 1, column 'a': the value is missing"));
     let file = Temp::new("t.csv", "a,y\n1,1\n?,1\n");
     let mut reader = Reader::open(file.path(), Options { chunk_rows: 1, ..skip(target("y")) }).unwrap();
     assert_eq!(reader.next().unwrap().unwrap().bad, []);
@@ -140,17 +140,17 @@ fn a_bad_row_leaves_nothing_behind() {
 fn numbers_that_are_none() {
     for bad in ["inf", "-Infinity", "1e999", "1e16", "-1e15000"] {
         assert!(
-            refusal("t.csv", format!("a,b,y\n1,2,1\n3,{bad},1\n"), target("y")).starts_with("t.csv, row 3, column 'b': found "),
+            refusal("t.csv", format!("a,b,y\n1,2,1\n3,{bad},1\n"), target("y")).starts_with("t.csv, line 3, column 'b': found "),
             "{bad}"
         );
     }
     assert!(
-        refusal("t.csv", "a,y\n1,2\n1,inf\n", target("y")).contains("row 3, column 'y': found inf, expected a finite target")
+        refusal("t.csv", "a,y\n1,2\n1,inf\n", target("y")).contains("line 3, column 'y': found inf, expected a finite target")
     );
-    assert!(refusal("t.svm", "1 1:1e300\n", Options::default()).contains("row 1, column '1'"));
+    assert!(refusal("t.svm", "1 1:1e300\n", Options::default()).contains("line 1, column '1'"));
     assert!(refusal("t.svm", "1 1:nan\n", Options::default()).contains("column '1': found 'nan', expected a finite number"));
-    assert!(refusal("t.vw", "1 | a:1e300\n", Options::default()).contains("row 1, column 'a'"));
-    assert!(refusal("t.jsonl", "{\"a\":1e999,\"y\":1}\n", target("y")).contains("row 1: not JSON: number out of range"));
+    assert!(refusal("t.vw", "1 | a:1e300\n", Options::default()).contains("line 1, column 'a'"));
+    assert!(refusal("t.jsonl", "{\"a\":1e999,\"y\":1}\n", target("y")).contains("line 1: not JSON: number out of range"));
     let weight = Options { weight: Some("w".into()), ..target("y") };
     assert!(refusal("t.csv", "a,w,y\n1,-2,1\n", weight).contains("column 'w': found -2, expected a weight"));
 }
@@ -162,22 +162,22 @@ fn libsvm_indices() {
     assert!(of("1 2:1 2:1\n").contains("index 2 comes twice"));
     assert!(of("1 2:1 1:1\n").contains("index 1 comes after 2; sort each row"));
     assert!(of("1 1:1\n1 99999999999999999999999:1\n").contains("indices beyond 4294967296 are not taken"));
-    assert!(of("1 1:1\n1,2 1:1\n").contains("row 2, column 'label': found 2 labels '1,2', expected 1"));
-    assert!(of("1 1:1\n1 x\n").contains("row 2: found 'x', expected index:value"));
+    assert!(of("1 1:1\n1,2 1:1\n").contains("line 2, column 'label': found 2 labels '1,2', expected 1"));
+    assert!(of("1 1:1\n1 x\n").contains("line 2: found 'x', expected index:value"));
 }
 
 #[test]
 fn json_that_is_none() {
     let of = |text: &str| refusal("t.jsonl", text, target("y"));
-    assert!(of("{\"a\":1,\"y\":1}\n{\"a\":1,\n").contains("row 2: not JSON: EOF while parsing"));
-    assert!(of("{\"a\":1,\"y\":1}\n5\n").contains("row 2: found '5', expected a JSON object"));
+    assert!(of("{\"a\":1,\"y\":1}\n{\"a\":1,\n").contains("line 2: not JSON: EOF while parsing"));
+    assert!(of("{\"a\":1,\"y\":1}\n5\n").contains("line 2: found '5', expected a JSON object"));
     assert!(of("{\"a\":1,\"a\":2,\"y\":1}\n").contains("column 'a': the key comes twice"));
     assert!(of(&format!("{{\"a\":{}\n", "[".repeat(100_000))).contains("recursion limit"));
 }
 
 #[test]
 fn rows_without_features() {
-    let message = format!("t.vw, row 1: no feature in this row or in any row before it; at least one is needed{ADVICE}");
+    let message = format!("t.vw, line 1: no feature in this row or in any row before it; at least one is needed{ADVICE}");
     assert_eq!(refusal("t.vw", "1 |\n1 | a\n1 |\n", Options::default()), message);
     let all = read("t.vw", "1 |\n1 | a\n1 |\n", skip(Options::default())).unwrap();
     assert_eq!((all.x, all.lines), (vec![vec![1.0], vec![0.0]], vec![2, 3]));
@@ -191,6 +191,6 @@ fn rows_without_features() {
 fn too_much() {
     let levels: String = std::iter::once("c,y\n".to_string()).chain((0..10_001).map(|i| format!("l{i},1\n"))).collect();
     let message = refusal("t.csv", levels, Options { one_hot: true, chunk_rows: 100, ..target("y") });
-    assert!(message.contains("row 10002, column 'c': more than 10000 different texts; use --ignore c, or --id c"), "{message}");
+    assert!(message.contains("line 10002, column 'c': more than 10000 different texts; use --ignore c, or --id c"), "{message}");
     assert!(refusal("t.csv", format!("{}\n", "1,".repeat(2 << 20)), target("1")).contains("more than 1048576 columns"));
 }

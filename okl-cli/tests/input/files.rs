@@ -45,7 +45,7 @@ fn a_file_that_does_not_fit_is_named_with_its_own_lines() {
     let text = refused(&[&first, &other]);
     assert!(text.contains("b.csv: column 'a' is missing"), "{text}");
     let text = refused(&[&first, &bad]);
-    assert!(text.contains("c.csv, row 3, column 'a'"), "{text}");
+    assert!(text.contains("c.csv, line 3, column 'a'"), "{text}");
     let none = Files::open(&[first.path().into(), "none.csv".into()], target("y"));
     assert!(none.err().unwrap().to_string().contains("none.csv: no such file"), "known before the first file is read");
 }
@@ -74,7 +74,7 @@ fn rows_that_were_consumed_are_known_again() {
     let mut shuffled = rows.clone();
     shuffled.swap(10, 250);
     let text = resumed(&file(&shuffled)).unwrap_err().to_string();
-    assert!(text.contains("row 201") && text.contains("differ from the rows that the model has learned"), "{text}");
+    assert!(text.contains("line 201") && text.contains("differ from the rows that the model has learned"), "{text}");
     let mut last = rows.clone();
     last.swap(299, 298);
     resumed(&file(&last)).unwrap();
@@ -104,7 +104,7 @@ fn arrays_and_objects_in_json() {
     let rows =
         "{\"y\": 1, \"a\": 2, \"tags\": [1, 2], \"o\": {\"p\": 3}}\n{\"y\": 1, \"a\": 2, \"tags\": [1], \"o\": {\"p\": 3}}\n";
     let text = refusal("t.jsonl", rows, target("y"));
-    assert!(text.contains("row 2, column 'tags.1'") && text.contains("--ignore tags"), "{text}");
+    assert!(text.contains("line 2, column 'tags.1'") && text.contains("--ignore tags"), "{text}");
     let ignoring = Options { ignore: vec!["tags".into()], ..target("y") };
     assert_eq!(read("t.jsonl", rows, ignoring).unwrap().x, [[2.0, 3.0], [2.0, 3.0]]);
     let choosing = Options { features: vec!["o".into()], ..target("y") };
@@ -113,7 +113,7 @@ fn arrays_and_objects_in_json() {
         [(target("tags"), "tags.0"), (target("o"), "o.key"), (Options { id: Some("tags".into()), ..target("y") }, "tags.0")]
     {
         let text = refusal("t.jsonl", rows, options);
-        assert!(text.contains("row 1") && text.contains("expected a number or text") && text.contains(word), "{text}");
+        assert!(text.contains("line 1") && text.contains("expected a number or text") && text.contains(word), "{text}");
     }
 }
 
@@ -126,6 +126,6 @@ fn comments() {
     let text = refusal("t.csv", "# made by hand\na,b,y\n1,2,3\n", target("y"));
     assert!(text.contains("first line begins with '#'") && text.contains("CSV has no comments"), "{text}");
     let text = refusal("t.csv", "a,b,y\n1,2,3\n# between\n", target("y"));
-    assert!(text.contains("row 3") && text.contains("CSV has no comments"), "{text}");
+    assert!(text.contains("line 3") && text.contains("CSV has no comments"), "{text}");
     assert_eq!(read("t.csv", "#a,b,y\n1,2,3\n", target("y")).unwrap().x, [[1.0, 2.0]], "a name may begin with it");
 }

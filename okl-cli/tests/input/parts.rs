@@ -51,7 +51,7 @@ fn times_of_every_spelling_are_the_same_moment() {
         ["2023-02-29", "2024-13-01", "2024-00-10", "2024-1-1", "20240131", "2024-01-01T24:00", "2024-01-01T10:60", "12:30", "5"]
     {
         let message = refusal("t.csv", format!("t,y\n{wrong},1\n"), Options { times: names(&["t"]), ..target("y") });
-        assert!(message.contains("row 2, column 't'") && message.contains("expected a time such as"), "{message}");
+        assert!(message.contains("line 2, column 't'") && message.contains("expected a time such as"), "{message}");
     }
 }
 
@@ -63,8 +63,8 @@ fn logarithms_keep_the_sign() {
     let found: Vec<f64> = all.x.iter().map(|row| row[1]).collect();
     assert!(is_near(&found, &[0.0, 300.0 * 10f64.ln(), -(4f64.ln())]), "{found:?}");
     let wrong = Options { logs: names(&["a"]), ..target("y") };
-    assert!(refusal("t.csv", "a,n,y\nx,1,1\n", wrong.clone()).contains("row 2, column 'a': found 'x', expected a number"));
-    assert!(refusal("t.csv", "a,n,y\ninf,1,1\n", wrong).contains("row 2, column 'a': found inf"));
+    assert!(refusal("t.csv", "a,n,y\nx,1,1\n", wrong.clone()).contains("line 2, column 'a': found 'x', expected a number"));
+    assert!(refusal("t.csv", "a,n,y\ninf,1,1\n", wrong).contains("line 2, column 'a': found inf"));
 }
 
 #[test]

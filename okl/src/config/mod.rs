@@ -39,7 +39,7 @@ pub use crate::config::class_weight::ClassWeight;
 pub use crate::config::form::Form;
 pub(crate) use crate::config::kernel_rule::Medians;
 pub use crate::config::kernel_rule::{Gamma, KernelRule};
-pub use crate::config::parse::number_or_text;
+pub use crate::config::parse::{nearest, number_or_text};
 pub(crate) use crate::config::portfolio::HeadRule;
 pub use crate::config::portfolio::Member;
 pub use crate::config::types::{

@@ -239,7 +239,12 @@ const ELSEWHERE: [(&str, &str); 10] = [
 ];
 
 /// The name that `found` probably means: the one with this name in other libraries, or the one with the most similar spelling.
-fn nearest<'a>(found: &str, mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+///
+/// ```
+/// assert_eq!(okl::config::nearest("targt", ["target", "ignore"].into_iter()), Some("target"));
+/// assert_eq!(okl::config::nearest("colour", ["target", "ignore"].into_iter()), None);
+/// ```
+pub fn nearest<'a>(found: &str, mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if let Some((_, ours)) = ELSEWHERE.iter().find(|(theirs, _)| *theirs == found) {
         return names.find(|name| name == ours);
     }
