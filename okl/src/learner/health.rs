@@ -198,6 +198,9 @@ pub struct Health {
     pub narrow_columns: Vec<(usize, f64)>,
     /// A sentence, if a few targets are much larger than all others and the model is worse after them; see [`LargeTargets`].
     pub large_targets: Option<String>,
+    /// A sentence, if targets are far from the unit of the steps of `nu_epsilon` or `nu_huber` and poorly predicted. It is not among the
+    /// findings: programs that see the targets, as the command line, know their mean and deviation and say more.
+    pub out_of_unit: Option<String>,
     /// Whether a weight vector leads a bank: it reads columns up to [`Learner::linear_limit`], so that what kernels see as clipped is no problem.
     pub reads_further: bool,
     /// The classes to which `class_weight` gives a weight and which no example had.
@@ -270,10 +273,8 @@ impl Health {
             rounded_values: rounded.iter().map(|c| c.values).sum(),
             rounded_columns: rounded,
             narrow_columns: narrow_columns(learner),
-            large_targets: learner
-                .large_targets
-                .finding(&learner.config.loss, "example")
-                .or_else(|| learner.large_targets.out_of_unit(&learner.config)),
+            large_targets: learner.large_targets.finding(&learner.config.loss, "example"),
+            out_of_unit: learner.large_targets.out_of_unit(&learner.config),
             reads_further: reads_further(learner),
             absent_classes: absent_classes(learner),
         }
