@@ -7,7 +7,7 @@ use okl::config::{KernelRule, Member, Threshold};
 use okl::engine::head::Average;
 use okl::kernel::{AnyKernel, DotKernel};
 use okl::loss::{Loss, Reads};
-use okl::{Label, Learner};
+use okl::{Config, Label, Learner};
 use serde_json::{Value, json};
 
 use crate::args::Inspect;
@@ -263,7 +263,7 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String], name: i
     // The share of examples outside the margin, tube or scale is a rate of alerts only for a detector.
     let alerts = learner.config().loss.reads() == Reads::Nothing;
     json!({
-        "config": learner.config(), "given": position.given, "examples": learner.examples(), "rows": position.seen, "progressive": position.progress.to_json(quantile_in_units(learner)), "frozen_after": learner.frozen_after(), "terms": learner.terms(), "features": learner.features(),
+        "config": in_effect(learner.config()), "given": position.given, "examples": learner.examples(), "rows": position.seen, "progressive": position.progress.to_json(quantile_in_units(learner)), "frozen_after": learner.frozen_after(), "terms": learner.terms(), "features": learner.features(),
         "feature_names": names, "hash_bits": position.schema.as_ref().and_then(Schema::hash_bits), "missing": missing(position), "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "step_sizes": learner.step_sizes(), "theta": learner.theta(),
         "offset": learner.predicting_offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate().filter(|_| alerts), "outside_rate": learner.alert_rate().filter(|_| !alerts),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": rule_of(learner, m), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
@@ -321,10 +321,15 @@ fn in_words(learner: &Learner, position: &Position, names: &[String], [did, hash
     lines.chain(settings).chain(learned).chain(certificates).map(|line| format!("  {line}\n")).collect()
 }
 
+/// The settings that are in effect: settings that learn in parallel take proximal steps, whatever was given.
+pub fn in_effect(config: &Config) -> Config {
+    Config { implicit: config.proximal(), ..config.clone() }
+}
+
 /// The settings as they were before the first row, and those that learning replaced, each after its heading. One list of all settings if those before
 /// the first row are not known.
 fn settings_in_words(learner: &Learner, position: &Position) -> [Vec<String>; 2] {
-    let now = serde_json::to_value(learner.config()).ok().and_then(|now| now.as_object().cloned()).unwrap_or_default();
+    let now = serde_json::to_value(in_effect(learner.config())).ok().and_then(|now| now.as_object().cloned()).unwrap_or_default();
     let lines = |heading: &str, settings: &settings::Table| {
         let settings = settings.iter().filter(|(_, value)| !value.is_null());
         let lines = settings.map(|(name, value)| named(&format!("  {name}"), &shorthand(value)));

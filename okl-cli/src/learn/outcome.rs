@@ -301,7 +301,7 @@ impl Session<'_> {
             "warnings": outcome.warnings,
             "certificates": outcome.certificates,
             "health": outcome.health,
-            "config": saved.config(),
+            "config": inspect::in_effect(saved.config()),
             "given": self.passes.given(),
             "rows_before": self.learned_before,
             "rows_learned_again": self.passes.learned_before().equal(),
@@ -368,7 +368,7 @@ impl Session<'_> {
         let schema = self.passes.schema();
         let command = self.command();
         let lead = self.part(run).unwrap_or_default();
-        let config = saved.config().to_json();
+        let config = inspect::in_effect(saved.config()).to_json();
         let given = self.passes.given().map(ToString::to_string);
         let facts = self.facts(run);
         let title = name(&self.args.data);

@@ -108,6 +108,10 @@ fn the_member_that_freeze_writes_is_marked() {
         assert!(member.contains("gamma=") || member.contains("linear"), "{member}");
         let weighted = json(&["inspect", &plain])["config"]["relevance"].is_array();
         assert_eq!(member.contains("columns weighted"), weighted, "{member}");
+        // Settings that learn in parallel take proximal steps, and so does the one that is frozen.
+        for model in [&model, &plain] {
+            assert_eq!(json(&["inspect", model])["config"]["implicit"], true);
+        }
     }
 }
 
