@@ -22,7 +22,7 @@ const PRODUCTS: usize = 20_000_000;
 /// A difference above this share of the deviation of the scores is reported. The terms that are tried are a sample, so other rows may be further off: about 1 %.
 const LARGE: f64 = 0.005;
 
-/// One sentence if single precision moves scores by more than [`LARGE`] of their deviation.
+/// One sentence if single precision moves scores by more than `LARGE` of their deviation.
 pub fn finding(learner: &Learner) -> Option<String> {
     let config = learner.config();
     if config.uses_weights() || config.is_precomputed() || learner.terms() < 2 || learner.engine().terms().space().is_sparse() {
