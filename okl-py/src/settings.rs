@@ -22,10 +22,13 @@ pub fn config(base: Option<&Bound<'_, PyDict>>, settings: Option<&Bound<'_, PyDi
     }
     // `missing` is a setting of the rows: the engine does not list it.
     let complete = |text: String| text.replacen(" and the parameters of these", ", missing and the parameters of these", 1);
-    Config::from_value(Value::Object(all)).map_err(|e| match e.to_string() {
+    let config = Config::from_value(Value::Object(all)).map_err(|e| match e.to_string() {
         text if text.contains("no such setting;") => PyValueError::new_err(complete(text)),
         _ => refused(&e),
-    })
+    })?;
+    // A setting without effect is not stored, so that a learner made from `Learner.config` has the bytes of the first one.
+    let without = Config { implicit: false, ..config.clone() };
+    Ok(if without.proximal() { without } else { config })
 }
 
 /// Whether the classes are given as bools.

@@ -353,3 +353,14 @@ def test_the_configuration_says_whether_steps_are_proximal():
     step = {"step": "constant:0.1", "lam": 0.01}
     assert okl.Learner(loss="hinge", **step).config["implicit"] is False
     assert okl.Learner(loss="nu_hinge:0.1").config["implicit"] is False
+
+
+def test_a_learner_made_from_a_configuration_has_the_same_bytes():
+    for given in (
+        {},
+        {"implicit": False},
+        {"implicit": True},
+        {"step": "constant:0.1", "lam": 0.01, "implicit": True},
+    ):
+        learner = okl.Learner(loss="hinge", **given)
+        assert okl.Learner(learner.config).to_bytes() == learner.to_bytes()
