@@ -445,14 +445,14 @@ impl Order {
     fn advice(self, later_is_better: bool) -> &'static str {
         match self {
             Order::File if later_is_better => {
-                "If the rows are a fixed set, learn with --shuffle 1; if the future looks like the last rows, keep the model."
+                "If the rows are a fixed set, learn with --shuffle 1; otherwise measure the model on later rows (--test FILE) before you keep it."
             }
             Order::Stream if later_is_better => {
-                "If the rows are a fixed set, write them to a file and learn with --shuffle 1; if the future looks like the last rows, \
-                 keep the model."
+                "If the rows are a fixed set, write them to a file and learn with --shuffle 1; otherwise measure \
+                 the model on later rows (--test FILE) before you keep it."
             }
             Order::Resumed if later_is_better => {
-                "If the rows are a fixed set, learn all of them in one new run with --shuffle 1; if the future looks like the last rows, keep the model."
+                "If the rows are a fixed set, learn all of them in one new run with --shuffle 1; otherwise measure the model on later rows (--test FILE) before you keep it."
             }
             Order::File => {
                 "Rows may be like the rows just before them (groups, seasons, time order). Look for outliers, too. If the rows are a fixed \

@@ -138,3 +138,20 @@ def test_targets_out_of_the_unit_of_an_adaptive_tube_are_reported():
                 300:
             ].mean()
         assert after < before / 4  # the advice helps
+
+
+def test_the_advice_against_divergence_helps():
+    """Large targets: `smd` diverges at small steps too, and does not with a cap or scaled targets."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1500, 7))
+    y = 50 + 15 * X[:, 0] + 5 * np.sin(3 * X[:, 1])
+    given = {"loss": "squared", "offset": True, "scale": "standard", "kernel": "linear", "lam": 1e-6}
+    scaled = {"fixed": {"shift": [float(y.mean())], "factor": [1 / float(y.std())]}}
+    for more in ({"step": "smd:eta=0.001,cap=0.05"}, {"step": "smd:eta=0.001", "target_scale": scaled}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", okl.HealthWarning)
+            assert np.abs(okl.Learner(**given, **more).learn(X, y) - y).mean() < np.abs(y).mean() / 2
+    with pytest.warns(
+        okl.HealthWarning, match=r"has diverged.*for smd a cap, such as 0.05\), scale the targets"
+    ):
+        okl.Learner(**given, step="smd:eta=0.5").learn(100 * X, 1e6 * y)

@@ -366,8 +366,8 @@ impl Kept {
                     ),
                 };
                 format!(
-                    "{name:<16}{:<12}{compared}\n{covered}{last:<16}{:<12}{what} of this model on the last {sampled} rows that it has learned; the final \
-                     model had {} on the last {} rows, each predicted before it was learned",
+                    "{name:<16}{:<12}{compared}\n{covered}{last:<16}{:<12}{what} of this model on the last {sampled} rows that it has learned; a model \
+                     that goes on learning had {} on the last {} rows, each predicted before it was learned",
                     self.of_all(),
                     self.shown(all_error),
                     self.shown(recent_error),
@@ -415,7 +415,6 @@ impl Kept {
 
     /// Why the new learner is saved, and when the final model is better.
     fn why_all(&self) -> String {
-        let recent = "use --save-model recent, which saves the final model.";
         let whose = "The table, the curves and the numbers of terms of this run describe the final model. The settings, the certificates and the \
                      warnings about columns describe the saved model.";
         if let Some(later) = &self.later_rows {
@@ -427,18 +426,12 @@ impl Kept {
                 self.measure.name()
             );
         }
-        let order_helped = self.file_order_error.is_some() && self.random_order_error > self.file_order_error;
         format!(
-            "{}This learner is saved, not the final model; it is for rows like all rows of the file. {} {} {recent} {whose}",
+            "{}This learner is saved, not the final model; it is for rows like all rows of the file. {} If rows change with time, learn new rows as they \
+             come (--resume, or okl serve). --save-model recent saves the final model: measure both on later rows (--test FILE) before you choose it. \
+             {whose}",
             self.of_orders(),
             if self.file_order_error.is_some() { self.on_last_rows() } else { String::new() },
-            match order_helped && self.measure != Measure::ShareOfAlerts {
-                true => {
-                    "New rows were predicted better in the order of the file, so for rows that go on where the file ends the final model may be \
-                     better: if the future looks like the last rows,"
-                }
-                false => "If the future looks like the last rows,",
-            }
         )
     }
 
@@ -476,13 +469,13 @@ impl Kept {
     fn on_last_rows(&self) -> String {
         let LastRows { rows, recent_error, sampled_rows, all_error } = self.last_rows;
         format!(
-            "The {} of the final model on the last {} rows, when they were new, is {}; that of the saved one on the last {} rows that it has \
-             learned is {}.",
+            "The {} of the last {} rows when they were new is {}: that of a model that goes on learning. The saved model has {} on the last {} rows \
+             that it has learned.",
             self.measure.name(),
             count(rows as f64),
             self.shown(recent_error),
-            count(sampled_rows as f64),
-            self.shown(all_error)
+            self.shown(all_error),
+            count(sampled_rows as f64)
         )
     }
 

@@ -97,10 +97,9 @@ pub(super) fn truncation(report: &Report<'_>) -> Option<Chart> {
         line("truncation error", "a", series(report.history, |p| Some(p.truncation))),
     ];
     let caption = format!(
-        "Terms that the budget ({0}) has dropped or merged, and parts of updates of settings that learn in parallel and share their terms, have a norm of at most {1}, {2} of |f|. If k(x, x) = 1, no score differs by more than this from the score that the same updates give with nothing left out. A run with another budget also makes other updates.",
+        "The norm of all that the budget ({}) has dropped or merged, and of the parts of updates that settings which learn in parallel and share their terms have left out, is at most {} since the bound last began at 0. The bound begins anew where units or weights of columns change. The certificates say what follows for scores.",
         report.part("budget").unwrap_or_default(),
         text::figure(latest.truncation),
-        text::percent(latest.truncation / latest.norm)
     );
     let positive: Vec<f64> = heights(&lines).filter(|v| *v > 0.0).collect();
     let y = Axis::fitting(positive.iter().copied(), Unit::Plain);

@@ -59,7 +59,8 @@ fn a_sorted_file_leaves_a_model_of_all_its_rows() {
     assert!((last["all_error"].as_f64().unwrap() - of_last).abs() < 1e-12, "{last} {of_last}");
     assert!(last["recent_error"].as_f64().unwrap() < 0.1 && kept["trivial_error"].as_f64().unwrap() > 0.5, "{kept}");
     assert!(
-        words.contains("f the future looks like the last rows, use --save-model recent") && said.contains("\n  last rows "),
+        words.contains("--save-model recent saves the final model: measure both on later rows (--test FILE)")
+            && said.contains("\n  last rows "),
         "{said}"
     );
     assert!(said.contains("s.csv, the saved model:") && said.contains("\nfinal model "), "{said}");
@@ -247,7 +248,7 @@ fn a_stretch_of_weather_leaves_a_model_of_all_its_rows() {
         words.contains("error of a new model on 4,000 of the learned rows, in a random order, each predicted before"),
         "{said}"
     );
-    assert!(words.contains("rows that it has learned; the final model had"), "{said}");
+    assert!(words.contains("rows that it has learned; a model that goes on learning had"), "{said}");
     assert!(words.contains("describe the final model. The settings, the certificates and the warnings about columns"), "{said}");
 }
 
@@ -273,8 +274,8 @@ fn of_a_boundary_that_turns_slowly_the_run_says_which_model_is_for_the_next_rows
     assert_eq!((kept["clearly_better"].as_bool(), kept["model"].as_str()), (Some(true), Some("all")), "{kept}");
     assert!(kept["random_order_error"].as_f64() > kept["file_order_error"].as_f64().map(|error| 2.0 * error), "{kept}");
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    let advice = "New rows were predicted better in the order of the file, so for rows that go on where the file ends the final model may be \
-                  better: if the future looks like the last rows, use --save-model recent";
+    let advice = "If rows change with time, learn new rows as they come (--resume, or okl serve). --save-model recent saves the final model: measure \
+                  both on later rows (--test FILE) before you choose it.";
     assert!(words.contains(advice), "{said}");
     let all = error_of(&model, &next_file, &next);
     succeed(&[&learn[..], &["--save-model", "recent"]].concat());

@@ -40,7 +40,11 @@ fn the_bound_on_the_truncation_error_says_what_it_is_compared_with() {
         assert!(text.contains("at most") && text.contains("compared with the same updates and nothing left out"), "{text}");
     }
     assert!(!inspected.contains("at most") || inspected.contains("compared with the same updates"), "{inspected}");
-    assert!(folder.read("r.html").contains("the score that the same updates give with nothing left out"));
+    // The caption of the chart claims nothing about scores: the certificates do, with the example at which they began.
+    assert!(
+        folder.read("r.html").contains("since the bound last began at 0")
+            && folder.read("r.html").contains("certificates say what follows for scores")
+    );
 }
 
 /// The bytes of all terms, by the formula of the engine.

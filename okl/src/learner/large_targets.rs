@@ -105,8 +105,8 @@ impl LargeTargets {
             return None;
         }
         Some(format!(
-            "the mean error of {} rows is {}, but no target exceeds {} in size: the model has diverged; choose a smaller step, \
-             scale the columns, or leave rows with very large values out, and start again",
+            "the mean error of {} rows is {}, but no target exceeds {} in size: the model has diverged; choose a smaller step \
+             (for smd a cap, such as 0.05), scale the targets (target_scale) or the columns, or leave rows with very large values out, and start again",
             self.rows,
             shown(error),
             shown(largest)
