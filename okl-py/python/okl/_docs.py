@@ -80,8 +80,8 @@ SHARED = {
     "searched passes": """
     max_iter : int or "auto", default="auto"
         The largest number of passes of `fit` over its rows; `partial_fit` makes one. `fit` begins with a number that depends
-        on the rows (8 to 32 up to 16,000 rows) and doubles it while that lowers the loss on rows that were not learned and
-        `max_iter` is not exceeded. "auto": 128 passes or 2,000,000 examples. With `tol=None` all passes are made; "auto" is then as
+        on the rows (8 to 32 up to 16,000 rows) and doubles it while that clearly lowers the loss on rows that were not learned
+        (`search_` has the losses; the smallest one is not chosen where it is smaller by little) and `max_iter` is not exceeded. "auto": 128 passes or 2,000,000 examples. With `tol=None` all passes are made; "auto" is then as
         many as make 100,000 examples, between 1 and 100. `fit` warns (ConvergenceWarning) if the last doubling
         that it compared still lowered the loss clearly, or, where `max_iter` is below the number to begin with, if that number does. One pass is learned as a stream, by a bank of
         settings in parallel: nothing is tried, and `search_` is empty.

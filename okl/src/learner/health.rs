@@ -340,8 +340,9 @@ impl Health {
         if self.blurred >= FEWEST_BLURRED && self.blurred as f64 >= BLURRED_SHARE * self.examples as f64 {
             found.push(format!(
                 "{} of {} rows lie so far from the first rows, measured in widths of the kernel, that single precision blurs their kernel \
-                 values: scores, |f|² and certificates are not reliable there; look for an outlier among the first rows or a column that \
-                 drifts far away, scale the features, or use a wider kernel",
+                 values: scores, |f|² and certificates are not reliable there; use a wider kernel, such as gamma = median, or, of a column \
+                 that drifts far away, differences from row to row; look for an outlier among the first rows; scale the columns where \
+                 they are not scaled",
                 grouped(self.blurred),
                 grouped(self.examples)
             ));
