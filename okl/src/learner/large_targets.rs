@@ -1,5 +1,5 @@
-//! Errors that are large against the targets: single targets that are much larger than all others and what they do to the model, and models
-//! that have diverged.
+//! Errors that are large against the targets: single targets that are much larger than all others and what they do to the model, models
+//! that have diverged, and targets that are far from the unit of the steps of `nu_epsilon` and `nu_huber`.
 //!
 //! Under the squared loss, one target of 1e9 moves the model by as much as a billion ordinary ones. The largest targets are kept with the sum
 //! of the errors before them, so the errors before and after can be compared at any time. Memory is constant, and all sums are in the order
