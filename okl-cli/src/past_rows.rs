@@ -12,7 +12,7 @@ use okl::config::Threshold;
 use serde::Serialize;
 
 use crate::input::{Chunk, Row, gather};
-use crate::metrics::{Measure, Summary, Task, count, figure, percent};
+use crate::metrics::{Measure, OutputSummary, Summary, Task, count, figure, percent};
 use crate::random::Random;
 use crate::scoring::Scoring;
 
@@ -25,6 +25,10 @@ const ROW_BYTES: usize = size_of::<Row>() + 64;
 const SEED: u64 = 1985;
 /// The smallest number of rows for a comparison of settings and models.
 pub const FEWEST: u64 = 100;
+/// Outputs that are listed one by one.
+const LISTED: usize = 12;
+/// Part of an advice.
+const SAVES_ALL: &str = " --save-model all saves a model of all rows, or of a sample of them.";
 /// The smallest number of rows for saying that the final model is much worse on them.
 pub const FEWEST_FOR_WORSE: u64 = 10;
 
@@ -144,6 +148,10 @@ impl Reservoir {
         let features = self.rows.iter().map(Row::features).max().unwrap_or(0).max(1);
         gather(rows.map(Row::view), features)
     }
+}
+
+fn or_none(value: Option<f64>) -> String {
+    value.map_or("none".into(), figure)
 }
 
 fn bytes(row: &Row) -> usize {
@@ -335,8 +343,52 @@ impl Past {
         let value = self.error.map_or("-".into(), |error| measure.show(error));
         let spread = self.spread().map_or(String::new(), |e| format!(" (± {})", measure.show(e)));
         let line = format!("{:<16}{value:<12}{} on {}{spread}", "final model", measure.name(), self.of_rows());
-        self.coverage
-            .map_or(line.clone(), |share| format!("{line}\n{}", coverage_line(share, "of these targets at or below its scores")))
+        match self.coverage {
+            Some(share) => format!("{line}\n{}", coverage_line(share, "of these targets at or below its scores")),
+            None => self.explained().fold(line, |lines, next| lines + "\n" + &next),
+        }
+    }
+
+    /// A line per output that is a number: R² and bias. A model that predicts the most frequent target everywhere can have a small mean absolute error.
+    fn explained(&self) -> impl Iterator<Item = String> {
+        let several = self.summary.outputs.len() > 1;
+        self.summary.outputs.iter().take(LISTED).filter_map(move |output| {
+            let (r2, bias) = (figure(output.r2?), figure(output.bias?));
+            let of = if several { format!("of {} on these rows", output.name) } else { "on these rows".into() };
+            Some(format!("{:<16}{r2:<12}{of}; bias {bias}", "  R²"))
+        })
+    }
+
+    /// The warning if the final model has a larger squared error on past rows than the mean of their targets, which was not so when rows were new.
+    /// `progressive`: the figures of the rows when they were new. Only for the squared loss: the others do not predict a mean.
+    pub fn explains_less(&self, progressive: &Summary, squared: bool, order: Order) -> Option<String> {
+        if !squared || self.much_worse || self.rows < FEWEST || order == Order::Replayed {
+            return None;
+        }
+        let several = self.summary.outputs.len() > 1;
+        let of_output = |(past, new): (&OutputSummary, &OutputSummary)| {
+            let (r2, before) = (past.r2?, new.r2?);
+            (r2 < 0.0 && before > 0.0).then(|| {
+                let of = if several { format!(" of {}", past.name) } else { String::new() };
+                format!(
+                    "R²{of} is {} and the bias {}; when rows were new, R² was {}",
+                    figure(r2),
+                    or_none(past.bias),
+                    figure(before)
+                )
+            })
+        };
+        let found: Vec<String> = self.summary.outputs.iter().zip(&progressive.outputs).filter_map(of_output).collect();
+        let all = if self.can_save_all && order == Order::File { SAVES_ALL } else { "" };
+        (!found.is_empty()).then(|| {
+            format!(
+                "By squared error, which this run minimises, the final model predicts past rows worse than the mean of their targets does: {} ({} \
+                 were tried). {}{all}",
+                found.join("; "),
+                self.of_rows(),
+                order.advice(false)
+            )
+        })
     }
 
     /// The warning if the final model is much worse than expected.
@@ -410,7 +462,7 @@ impl Past {
         let order = if self.resumed && order == Order::File { Order::Resumed } else { order };
         let Some(halves) = self.halves.filter(|_| order != Order::Shuffled) else { return order.advice(false).into() };
         let all = match order == Order::File && self.can_save_all && self.summary.task != Task::Novelty {
-            true => " --save-model all saves a model of all rows, or of a sample of them.",
+            true => SAVES_ALL,
             false => "",
         };
         format!("{} {}{all}", halves.words(self.summary.measure), order.advice(halves.later_is_better))

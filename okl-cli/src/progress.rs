@@ -194,7 +194,10 @@ impl Progress {
             ),
         };
         let (Some(all), Some(late)) = (self.all.mean(), recent.mean()) else { return elsewhere };
-        let examples = format!("over {} examples, {}", count(self.all.examples as f64), self.again.predicted());
+        let examples = match self.all.examples {
+            1 => format!("over 1 example, {}", self.again.predicted()),
+            examples => format!("over {} examples, {}", count(examples as f64), self.again.predicted()),
+        };
         // A quantile is not meant to be close to the target: its error and its R² say nothing.
         if let Some(loss) = self.pinball(quantile) {
             return format!("mean quantile (pinball) loss {} {examples}", figure(loss));

@@ -131,7 +131,10 @@ fn legend(measure: Measure, training: bool, stored: &str, sampled: &str) -> Stri
         Measure::ShareOfAlerts => "past %: alerts",
     };
     let past = format!("{past} of the current model on up to 1,000 {sampled}, as learned");
-    let again = "later passes: the rows have been learned before, so these are training errors";
+    let again = match measure {
+        Measure::ShareOfAlerts => "later passes: the rows have been learned before, so these are not alerts of new rows",
+        _ => "later passes: the rows have been learned before, so these are training errors",
+    };
     format!("{}\n{}", if training { again } else { &past }, header(measure, training, stored))
 }
 

@@ -64,6 +64,8 @@ mod reproduced;
 mod resume;
 #[path = "cli/said.rs"]
 mod said;
+#[path = "cli/sorted_targets.rs"]
+mod sorted_targets;
 #[path = "cli/sparse.rs"]
 mod sparse;
 #[path = "cli/support.rs"]

@@ -236,8 +236,7 @@ impl Columns {
             Value::Bool(v) => (None, v.to_string()),
         };
         let Some(moment) = moment else {
-            let what =
-                "expected a time such as 2024-01-31T08:15:00Z, or seconds (from 1e8) or milliseconds (from 1e11) since 1970";
+            let what = "expected a time such as 2024-01-31T08:15:00Z, or seconds (from 1e8) or milliseconds (from 1e11) since 1970: write the column so";
             return Err(error::cell(&self.list[column as usize].name, format!("found {found}, {what}")));
         };
         let first = match known {

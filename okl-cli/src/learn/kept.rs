@@ -111,6 +111,9 @@ pub struct Kept {
     pub later_rows: Option<LaterRows>,
     /// Both models on the last rows of the file.
     pub last_rows: LastRows,
+    /// Whether the final model made several passes; the other one makes one.
+    #[serde(skip)]
+    pub several_passes: bool,
     /// Seconds that this took.
     pub seconds: f64,
     /// What the errors are.
@@ -226,6 +229,7 @@ pub fn replay(
         clearly_better,
         later_rows,
         last_rows: LastRows::measure(run, &other.learner, sample, fill)?,
+        several_passes: run.training.is_some(),
         seconds: begun.elapsed().as_secs_f64(),
         measure: run.metrics.measure(),
     };
@@ -382,7 +386,9 @@ impl Kept {
     pub fn sentence(&self) -> String {
         let (all, recent, rows) = (self.of_all(), self.of_recent(), self.rows());
         let replayed = format!("{} of {} learned rows", count(self.replayed_rows as f64), count(self.drawn_from as f64));
-        let again = format!("{replayed} were learned once more by a new learner, in a random order ({:.1} s)", self.seconds);
+        let passes = if self.several_passes { " and in one pass, not in several as the final model" } else { "" };
+        let again =
+            format!("{replayed} were learned once more by a new learner, in a random order{passes} ({:.1} s)", self.seconds);
         let saved = match self.model {
             Which::All => self.why_all(),
             Which::Recent if self.clearly_better => format!(

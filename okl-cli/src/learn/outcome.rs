@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use okl::config::{Choice, ClassWeight, Scale, Threshold};
+use okl::loss::AnyLoss;
 use okl::{Config, Label, Learner};
 use serde_json::json;
 
@@ -164,6 +165,8 @@ impl Session<'_> {
             None => Order::File,
         };
         let worse = past.as_ref().and_then(|past| past.warning(order));
+        let squared = matches!(*run.learner.config().loss, AnyLoss::Squared { .. });
+        let explains_less = past.as_ref().and_then(|past| past.explains_less(&summary, squared, order));
         let held_out = test.map(|path| held_out::score(saved, path, &self.passes));
         let (held_out, left_out, not_scored) = match held_out {
             None => (None, Vec::new(), None),
@@ -182,11 +185,12 @@ impl Session<'_> {
             certificates: inspect::certificates(saved, progress.measured()),
             warnings: worse
                 .into_iter()
+                .chain(explains_less)
                 .chain(kept.as_ref().map(Kept::sentence))
                 .chain(self.not_replayed(past.as_ref(), kept.as_ref()))
                 .chain(nothing_learned(&summary))
                 .chain(self.learned_again())
-                .chain(summary.worse_than_no_change().map(|worse| format!("{worse} {}", self.against_no_change(run))))
+                .chain(summary.worse_than_no_change().map(|worse| format!("{worse} {}", self.against_no_change(run, &summary))))
                 .chain(summary.warnings())
                 .chain(self.about_numbers(run, &summary))
                 .chain(missed_rate(&run.learner, &summary))
@@ -265,9 +269,13 @@ impl Session<'_> {
     }
 
     /// What to do where the target of the row before predicts better than the model.
-    fn against_no_change(&self, run: &Run) -> String {
+    fn against_no_change(&self, run: &Run, summary: &Summary) -> String {
+        let equal = summary.windowed_no_change_error == Some(0.0) && self.args.stream.shuffle.is_none();
         let advice = match run.earlier_target.column() {
             Some(column) => format!("The column {} has that target already.", self.passes.schema().source(column)),
+            None if equal => "These targets are all equal. If the rows are sorted by their target, the order says more than new rows will: learn the file with \
+                              --shuffle 1."
+                .into(),
             None if self.few_values => "If the target is a class, learn with --task classes.".into(),
             None => "If that target is known when a row is predicted, add it as one more feature.".into(),
         };
@@ -351,8 +359,10 @@ impl Session<'_> {
         }
         // With fewer rows than these, examples of later passes are among the first ones.
         let first = format!("first {} examples", count(self.asked.warmup as f64));
-        let again = outcome.training.is_some() && outcome.summary.examples < self.asked.warmup as u64;
-        let counted = |line: String| if again { line.replace(&first, &format!("{first}, counted in every pass")) } else { line };
+        let one_pass = outcome.training.is_none() || outcome.kept.as_ref().is_some_and(|kept| kept.model == Which::All);
+        let again = !one_pass && outcome.summary.examples < self.asked.warmup as u64;
+        let counted =
+            |line: String| if again { line.replace(&first, &format!("{first} (a row is counted in every pass)")) } else { line };
         estimated(&self.asked, saved).map(counted).iter().for_each(|line| note(wrapped(line, "  ")));
         self.used.iter().for_each(|used| note(wrapped(&used.words(), "  ")));
         outcome.certificates.iter().for_each(|line| note(wrapped(line, "  ")));
@@ -436,8 +446,12 @@ fn print_figures(outcome: &Outcome, test: Option<&str>) {
     }
     if let Some((pass, training)) = &outcome.training {
         let show = if training.task == Task::Numbers { figure } else { percent };
-        let (value, name) = (training.error.map_or("-".into(), show), "training error");
-        text += &format!("{name:<16}{value:<12}in pass {pass}, of rows that had been learned before\n");
+        let value = training.error.map_or("-".into(), show);
+        let (name, of) = match training.task {
+            Task::Novelty => ("alert rate", "on"),
+            _ => ("training error", "of"),
+        };
+        text += &format!("{name:<16}{value:<12}in pass {pass}, {of} rows that had been learned before\n");
     }
     let models = outcome.past.iter().map(Past::line).chain(outcome.kept.iter().map(Kept::line));
     for line in models.flat_map(|lines| lines.lines().map(str::to_owned).collect::<Vec<_>>()) {

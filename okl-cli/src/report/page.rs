@@ -120,7 +120,8 @@ fn lead(report: &Report<'_>) -> String {
         ),
     };
     let more = report.training.map_or(String::new(), |(pass, training)| {
-        format!(" Training error in pass {pass}, on rows that had been learned before: {}.", error_of(training))
+        let name = if training.task == Task::Novelty { "Alert rate" } else { "Training error" };
+        format!(" {name} in pass {pass}, on rows that had been learned before: {}.", error_of(training))
     });
     format!("{} {words}{more}", report.lead).trim().to_string()
 }

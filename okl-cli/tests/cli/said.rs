@@ -418,7 +418,7 @@ fn the_kernel_and_the_passes_are_named() {
         fail(&[&learn[..], &["--kernel", kernel, "--form", "fourier:100"]].concat(), 2, &words);
     }
     let said = words(&succeed(&[&learn[..], &["--passes", "5", "--shuffle", "1"]].concat()).1);
-    assert!(said.contains("first 256 examples, counted in every pass"), "{said}");
+    assert!(said.contains("first 256 examples (a row is counted in every pass)"), "{said}");
 }
 
 /// Where the model is no better than repeating the last target, the summary says so in words, as the report does; otherwise it does not.
