@@ -122,7 +122,7 @@ fn later_features_do_not_change_earlier_rows() {
     let model = folder.path("m.okl");
     let csv = |rows: usize| table("a,c,kind", rows, |i| format!("{i},level{},{}", i / 5, kind(i)));
     let jsonl = |rows: usize| {
-        let more = |i: usize| if i < 20 || i % 3 == 0 { String::new() } else { format!(",\"k{}\":{i}", i / 10) };
+        let more = |i: usize| if i < 20 || i.is_multiple_of(3) { String::new() } else { format!(",\"k{}\":{i}", i / 10) };
         table("", rows, |i| format!("{{\"a\":{i},\"c\":{}{},\"kind\":\"{}\"}}", i % 3, more(i), kind(i)))
     };
     let cases: [(&str, String, String, &[&str]); 3] = [
