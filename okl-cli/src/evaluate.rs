@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::args::{BadRow, Evaluate, Header, all_names};
 use crate::device;
 use crate::input::{Format, Options};
+use crate::inspect;
 use crate::learn::task_of;
 use crate::metrics::{Summary, Task, count, figure, percent};
 use crate::predict::{has_a_header, one_stream};
@@ -45,6 +46,7 @@ pub fn evaluate(args: &Evaluate) -> anyhow::Result<bool> {
     let mut scored = scoring::score(&learner, &args.data, options, &position)?;
     has_a_header(args.header, scored.format)?;
     scored.said.extend(device::warning(&learner));
+    scored.said.extend(inspect::imprecise(&learner, inspect::source(&position, &[])));
     match args.json {
         true => say(&(serde_json::to_string_pretty(&as_json(&scored, args.by.as_deref()))? + "\n"))?,
         false => {

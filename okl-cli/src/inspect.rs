@@ -355,7 +355,7 @@ fn bytes(learner: &Learner) -> String {
 }
 
 /// The names of the features for warnings, with the columns of the data from which they are made.
-fn source<'a>(position: &'a Position, names: &'a [String]) -> impl Fn(usize) -> String + 'a {
+pub(crate) fn source<'a>(position: &'a Position, names: &'a [String]) -> impl Fn(usize) -> String + 'a {
     let named = move |column: usize| names.get(column).cloned().unwrap_or_else(|| (column + 1).to_string());
     move |column| position.schema.as_ref().map_or_else(|| named(column), |schema| schema.source(column))
 }

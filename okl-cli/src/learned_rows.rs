@@ -1,6 +1,6 @@
 //! Which rows a model has learned: a sample of their fingerprints, stored in the model file.
 //!
-//! The fingerprint of a row is a hash of its record alone. The smallest fingerprints are kept (a bottom-k sketch), so the sample does not depend
+//! The fingerprint of a row is a hash of what the model reads of it (`input/marks.rs`). The smallest fingerprints are kept (a bottom-k sketch), so the sample does not depend
 //! on the order of the rows, on runs and on passes. In another file, the rows whose fingerprints are not larger than the largest one of the
 //! sample are a uniform sample, too: the share of them that is known estimates the share of rows that were learned.
 
@@ -28,9 +28,9 @@ impl LearnedRows {
     }
 
     /// Adds the learned rows of a chunk.
-    pub fn add(&mut self, chunk: &Chunk, rows: std::ops::Range<usize>) {
+    pub fn add(&mut self, chunk: &Chunk, rows: std::ops::Range<usize>, task: Task) {
         rows.filter(|row| chunk.is_example(*row))
-            .filter_map(|row| chunk.marks.get(row))
+            .filter_map(|row| chunk.mark(row, task))
             .for_each(|mark| self.insert(mark >> DROPPED));
     }
 
@@ -79,16 +79,16 @@ impl Lookup {
     }
 
     /// Looks the rows of a chunk up.
-    pub fn count(&mut self, chunk: &Chunk) {
+    pub fn count(&mut self, chunk: &Chunk, task: Task) {
         self.rows += chunk.rows as u64;
-        chunk.marks.iter().for_each(|mark| self.look_up(*mark));
+        (0..chunk.rows).filter_map(|row| chunk.mark(row, task)).for_each(|mark| self.look_up(mark));
     }
 
     /// Looks up some rows of a chunk, of those that are learned.
-    pub fn count_examples(&mut self, chunk: &Chunk, rows: std::ops::Range<usize>) {
-        for mark in rows.filter(|row| chunk.is_example(*row)).filter_map(|row| chunk.marks.get(row)) {
+    pub fn count_examples(&mut self, chunk: &Chunk, rows: std::ops::Range<usize>, task: Task) {
+        for mark in rows.filter(|row| chunk.is_example(*row)).filter_map(|row| chunk.mark(row, task)) {
             self.rows += 1;
-            self.look_up(*mark);
+            self.look_up(mark);
         }
     }
 

@@ -62,7 +62,7 @@ pub fn score(learner: &Learner, paths: &[String], options: Options, position: &P
         filled.fill(&mut chunk, chunks.schema());
         left_out.count(&chunk, learner.features());
         learned.count(&chunk);
-        lookup.count(&chunk);
+        lookup.count(&chunk, task);
         scoring.add(&chunk)?;
         if let Some(by) = by.as_ref().filter(|_| scoring.groups.len() > MOST_GROUPS) {
             anyhow::bail!("--by {by}: more than {MOST_GROUPS} different texts; choose a column with fewer");

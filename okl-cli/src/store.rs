@@ -52,11 +52,12 @@ pub struct Position {
     /// How well the model did while it learned.
     #[serde(default, skip_serializing_if = "Progress::is_empty")]
     pub progress: Progress,
-    /// A sample of the rows that were learned, over all runs. Empty in files of older versions.
-    #[serde(default, skip_serializing_if = "LearnedRows::is_empty")]
+    /// A sample of the rows that were learned, over all runs. Empty in files of older versions, whose `learned` has hashes of the text of rows:
+    /// these are not compared with rows any more.
+    #[serde(default, rename = "learned_rows", skip_serializing_if = "LearnedRows::is_empty")]
     pub learned: LearnedRows,
     /// For a resumed model: which rows of these data are equal to rows that it had learned before them.
-    #[serde(default, skip_serializing_if = "Lookup::is_empty")]
+    #[serde(default, rename = "learned_rows_before", skip_serializing_if = "Lookup::is_empty")]
     pub learned_before: Lookup,
     /// The number of such rows in the data before these.
     #[serde(default, skip_serializing_if = "Equal::is_none")]

@@ -34,6 +34,8 @@ mod keep;
 mod kept;
 #[path = "cli/labels.rs"]
 mod labels;
+#[path = "cli/learned_rows.rs"]
+mod learned_rows;
 #[path = "cli/measured.rs"]
 mod measured;
 #[path = "cli/members.rs"]

@@ -173,3 +173,18 @@ def test_a_filter_keeps_few_rows_from_the_classifier_after_it(keep_out):
     filtered = accuracy(scaled | keep_out(okl.river.NoveltyDetector()) | okl.river.KernelClassifier())
     assert plain > 0.85
     assert filtered > plain - 0.02
+
+
+@pytest.mark.parametrize("loss", ["density:0.2", {"density": {"nu": 0.2}}, {"nu_novelty": {"nu": 0.2}}])
+def test_a_loss_with_another_nu_is_refused(loss):
+    """It was replaced by the nu of the detector, 0.05 if none was given."""
+    for settings in [{}, {"nu": 0.1}]:
+        with pytest.raises(
+            ValueError, match=r"has nu = 0\.2, but the nu of the detector is 0\.(05|1); give nu=0\.2"
+        ):
+            okl.river.NoveltyDetector(loss=loss, **settings)
+    for nu in [0.2, None]:
+        (found,) = okl.river.NoveltyDetector(loss=loss, nu=nu).learner.config["loss"].values()
+        assert found["nu"] == 0.2
+    (found,) = okl.river.NoveltyDetector(loss="nu_novelty", nu=0.2).learner.config["loss"].values()
+    assert found["nu"] == 0.2

@@ -194,3 +194,22 @@ def test_labels_of_another_type_are_refused(first, then):
     ):
         model.partial_fit(np.eye(2)[:1], then)
     assert model.learner_.to_bytes() == before and model.classes_.tolist() == first
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"nu": 0.3},
+        {"loss": {"density": {"nu": 0.3}}},
+        {"loss": "nu_novelty:0.3"},
+        {"loss": "density", "nu": 0.3},
+    ],
+)
+def test_a_second_nu_of_a_detector_is_refused(given, method):
+    """`fit` took the quantile of one nu, and the learner tracked the other."""
+    with pytest.raises(ValueError, match=r"has nu = 0\.3, but the nu of the detector is 0\.1"):
+        getattr(NoveltyDetector(nu=0.1, learner_params=given), method)(X)
+    detector = getattr(NoveltyDetector(nu=0.3, learner_params=given), method)(X)
+    (found,) = detector.learner_.config["loss"].values()
+    assert found["nu"] == 0.3

@@ -217,8 +217,8 @@ impl Builder {
         self.chunk.missing.retain(|(at, feature)| (*at as usize) < row || (*feature as usize) < features);
     }
 
-    /// Completes the current row; `features` are known now. The fingerprints are those of all rows so far and of the row alone.
-    pub fn commit(&mut self, line: u64, [print, mark]: [u64; 2], features: usize) -> Parsed {
+    /// Completes the current row; `features` are known now. `print`: the fingerprint of all records so far.
+    pub fn commit(&mut self, line: u64, print: u64, features: usize) -> Parsed {
         if self.wants_id && self.id.is_none() {
             return Err(error::row("the row has no id"));
         }
@@ -239,7 +239,6 @@ impl Builder {
         self.chunk.known.push(known && !text);
         self.chunk.lines.push(line);
         self.chunk.prints.push(print);
-        self.chunk.marks.push(mark);
         self.chunk.reach.push(u32::try_from(features).unwrap_or(u32::MAX));
         self.kept_bytes += self.kept.iter().map(String::len).sum::<usize>();
         self.chunk.kept.extend(self.kept.iter().cloned());
@@ -258,8 +257,8 @@ impl Builder {
         self.chunk.rows > 0 && (cells > MOST_CELLS || self.entries.len() > MOST_CELLS || texts > 8 * MOST_CELLS)
     }
 
-    /// Returns the chunk, with this many features, and starts an empty one.
-    pub fn finish(&mut self, features: usize, added: Vec<Feature>) -> Chunk {
+    /// Returns the chunk, with this many features, and starts an empty one. `fillable`: see [`Chunk::mark_rows`].
+    pub fn finish(&mut self, features: usize, added: Vec<Feature>, fillable: &[u32]) -> Chunk {
         let counts = [self.chunk.targets.width, self.kept.len()];
         let fresh = Builder::new(counts, [self.growing, self.sparse], self.wants_id);
         let mut done = std::mem::replace(self, fresh);
@@ -281,6 +280,7 @@ impl Builder {
         } else if done.growing {
             chunk.x = expand(&done.entries, &done.ends, features);
         }
+        done.chunk.mark_rows(fillable);
         done.chunk
     }
 }

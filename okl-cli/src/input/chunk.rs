@@ -34,7 +34,7 @@ pub struct Chunk {
     pub lines: Vec<u64>,
     /// The fingerprint of the input up to and including each row: a hash over the contents of every record, bad ones included.
     pub prints: Vec<u64>,
-    /// The fingerprint of each row alone. Empty in chunks that are gathered from other rows.
+    /// The fingerprint of the features of each row, see [`Chunk::mark`]. Empty in chunks that are gathered from other rows.
     pub marks: Vec<u64>,
     /// The file of these rows, from 0.
     pub file: usize,
@@ -300,6 +300,6 @@ pub fn label_of(text: &str) -> Label {
     whole.map_or_else(|| Label::Text(text.into()), Label::Int)
 }
 
-fn number_label(value: f64) -> Label {
+pub(super) fn number_label(value: f64) -> Label {
     if value.fract() == 0.0 && value.abs() < 9e15 { Label::Int(value as i64) } else { Label::Text(value.to_string()) }
 }

@@ -22,6 +22,7 @@ mod hash;
 mod jsonl;
 mod libsvm;
 mod lines;
+mod marks;
 mod missing;
 mod name;
 mod number;
@@ -418,8 +419,7 @@ impl Reader {
         if !there {
             return Ok(false);
         }
-        let prints = [self.print, self.body.print(0)];
-        self.builder.commit(line, prints, self.columns.features()).map(|()| true)
+        self.builder.commit(line, self.print, self.columns.features()).map(|()| true)
     }
 
     /// Checks that the rows that were skipped are those that the model has learned.
@@ -499,7 +499,8 @@ impl Reader {
         self.chunks = self.chunks.saturating_add(1);
         self.rows += self.builder.rows() as u64;
         let features = self.columns.features();
-        let chunk = self.builder.finish(features, self.columns.hand_out(features));
+        let fillable = self.columns.fillable();
+        let chunk = self.builder.finish(features, self.columns.hand_out(features), &fillable);
         Chunk { unknown: self.columns.unknown(), said: std::mem::take(&mut self.columns.said), ..chunk }
     }
 

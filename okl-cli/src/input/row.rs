@@ -105,9 +105,10 @@ impl Row {
         }
     }
 
-    /// The number of features up to the last one that is not 0.
+    /// The number of features up to the last one that is not 0, or that has no value and may be filled.
     pub fn features(&self) -> usize {
-        self.columns.as_ref().map_or(self.x.len(), |columns| columns.last().map_or(0, |last| *last as usize + 1))
+        let given = self.columns.as_ref().map_or(self.x.len(), |columns| columns.last().map_or(0, |last| *last as usize + 1));
+        given.max(self.missing.last().map_or(0, |(_, feature)| *feature as usize + 1))
     }
 
     /// The input line of the row.

@@ -303,6 +303,7 @@ impl Session<'_> {
     }
 
     fn print_json(&self, run: &Run, saved: &Learner, outcome: &Outcome) -> anyhow::Result<()> {
+        let lookup = self.passes.learned_before();
         let mut all = json!({
             "summary": outcome.summary,
             "model_on_past_rows": outcome.past,
@@ -312,7 +313,8 @@ impl Session<'_> {
             "config": inspect::in_effect(saved.config()),
             "given": self.passes.given(),
             "rows_before": self.learned_before,
-            "rows_learned_again": self.passes.learned_before().equal(),
+            // Not known for a model without fingerprints: of an older version, of Python or of a server.
+            "rows_learned_again": (self.learned_before == 0 || !lookup.is_empty()).then(|| lookup.equal()),
             "part": self.part(run),
             "skipped_rows": self.skipped,
             "wall_seconds": self.started.elapsed().as_secs_f64(),

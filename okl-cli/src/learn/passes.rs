@@ -8,6 +8,7 @@ use anyhow::bail;
 use okl::Config;
 use serde_json::Value;
 
+use super::task_of;
 use crate::args::{BadRow, Columns, Header, Stream, all_names};
 use crate::input::{Chunk, Files, Filled, Format, Options, Places, ReadAhead, Rule, Schema, Whole, is_stream, read_ahead};
 use crate::learned_rows::{Equal, Lookup};
@@ -42,6 +43,10 @@ pub struct Passes {
     options: Options,
     rows: Rows,
     position: Position,
+    /// None before it is known.
+    task: Option<Task>,
+    /// For a shuffled file whose rows are not in the sample of learned rows yet: whether the model begins with them.
+    uncounted: Option<bool>,
     /// The pass in which this run began.
     began: u64,
     looked: VecDeque<Chunk>,
@@ -129,6 +134,8 @@ impl Passes {
             began: position.pass,
             filled: position.filled.clone(),
             position,
+            task,
+            uncounted: None,
             looked: VecDeque::new(),
             before: 0,
             handed: 0,
@@ -173,17 +180,24 @@ impl Passes {
             );
         }
         self.position.print = whole.print();
-        for chunk in whole.chunks() {
-            self.position.learned.add(chunk, 0..chunk.rows);
-            if begins {
-                self.position.learned_before.count_examples(chunk, 0..chunk.rows);
-            }
-        }
+        self.uncounted = Some(begins);
         self.before = self.position.rows;
         let next = self.position.rows as usize;
         self.rows = Rows::Shuffled { whole, places, schema, format, order: Vec::new(), next };
         self.draw();
         Ok(())
+    }
+
+    /// Adds all rows of a shuffled file to the sample of learned rows, once. Rows in another order have no fingerprints.
+    fn count_shuffled(&mut self, task: Task) {
+        let Rows::Shuffled { whole, .. } = &self.rows else { return };
+        let Some(begins) = self.uncounted.take() else { return };
+        for chunk in whole.chunks() {
+            self.position.learned.add(chunk, 0..chunk.rows, task);
+            if begins {
+                self.position.learned_before.count_examples(chunk, 0..chunk.rows, task);
+            }
+        }
     }
 
     fn draw(&mut self) {
@@ -354,13 +368,18 @@ impl Passes {
             }
             self.position.lines = chunk.lines[..learned].iter().copied().fold(self.position.lines, u64::max);
         }
-        let schema = self.rows.schema();
         let new = self.followed.min(learned)..learned;
         if self.position.pass == 0 {
             self.position.seen.iter_mut().for_each(|seen| *seen += new.len() as u64);
-            self.position.learned_before.count_examples(chunk, new.clone());
         }
-        self.position.learned.add(chunk, new.clone());
+        if let Some(task) = self.task {
+            self.count_shuffled(task);
+            if self.position.pass == 0 {
+                self.position.learned_before.count_examples(chunk, new.clone(), task);
+            }
+            self.position.learned.add(chunk, new.clone(), task);
+        }
+        let schema = self.rows.schema();
         self.position.filled.follow(chunk, new, schema);
         self.followed = learned;
     }
@@ -388,6 +407,7 @@ impl Passes {
     /// Keeps the settings of a new model, see [`Position::given`].
     pub fn began_with(&mut self, config: &Config) {
         self.position.given = serde_json::to_value(config).ok();
+        self.task = Some(task_of(config));
     }
 
     /// The settings of the model before its first row, see [`Position::given`].

@@ -306,7 +306,7 @@ fn a_quantile_that_covers_what_was_asked_gets_no_advice_about_units() {
     assert!(!err.contains("target_scale"), "{err}");
 }
 
-/// Scores of a model that single precision blurs are no better in another command: `predict` and `export` say it, too.
+/// Scores of a model that single precision blurs are no better in another command: `predict`, `evaluate` and `export` say it, too.
 #[test]
 fn blurred_scores_are_said_wherever_there_are_scores() {
     let folder = Folder::new("advice-blurred");
@@ -315,11 +315,17 @@ fn blurred_scores_are_said_wherever_there_are_scores() {
     let plain = ["--kernel", "gaussian:1", "--step", "constant:0.1", "--lambda", "0.01", "--loss", "squared", "--quiet"];
     let said = |more: &[&str]| {
         succeed(&[&["learn", &data, "--target", "y", "-o", &model], &plain[..], more].concat());
-        let [predict, export] =
-            [&["predict", &model, &data][..], &["export", &model, "--to", "json", "-o", &folder.path("m.json")]].map(|command| {
-                succeed(command).1.split_whitespace().collect::<Vec<_>>().join(" ").contains("single precision blurs")
-            });
+        let commands = [
+            &["predict", &model, &data][..],
+            &["evaluate", &model, &data],
+            &["export", &model, "--to", "json", "-o", &folder.path("m.json")],
+        ];
+        let [predict, evaluate, export] = commands.map(|command| {
+            succeed(command).1.split_whitespace().collect::<Vec<_>>().join(" ").contains("single precision blurs")
+        });
         assert_eq!(predict, export);
+        assert_eq!(predict, evaluate);
+        assert_eq!(predict, json(&["evaluate", &model, &data])["warnings"].to_string().contains("single precision blurs"));
         predict
     };
     assert!(said(&["--scale", "none"]) && !said(&["--scale", "standard"]));

@@ -24,7 +24,11 @@ fn with_group(text: &str, groups: &[&str]) -> String {
 fn the_figures_are_those_of_predict() {
     let folder = Folder::new("evaluate");
     let (data, model) = (folder.write("s.csv", ring(200)), folder.path("m.okl"));
-    let text = with_group(&ring(150).replace("0.", "1."), &["a", "b", "b"]);
+    // One more digit: none of the rows is equal to a learned one.
+    let text = with_group(
+        &ring(150).replace("0.", "1.").replace(",inside", "5,inside").replace(",outside", "5,outside"),
+        &["a", "b", "b"],
+    );
     let labelled = folder.write("t.csv", &text);
     let held_out = json(&["learn", &data, "--target", "where", "-o", &model, "--test", &labelled])["held_out"].clone();
     let found = json(&["evaluate", &model, &labelled, "--by", "group"]);

@@ -223,7 +223,10 @@ SHARED = {
         classes `error` (the share of wrong predictions, every row counts once) and `weighted_error`, and `chosen` (True for the settings
         of the model). `loss` and `weighted_error` count rows by `sample_weight` and `class_weight`, and these are compared. Three folds up to 1000
         rows. Larger sets: three folds of 1000 rows for the first tries, then one or two fifths of at most 16,000 rows. Losses of tries with other
-        `rows` or `held_out` are of other rows and cannot be compared. Empty where nothing was open, and after a `fit` that continued a model.
+        `rows` or `held_out` are of other rows and cannot be compared. The chosen try need not have the lowest loss, because
+        differences within the noise are not followed: after the first tries, another width or `alpha` is taken if the loss is lower by more than the share 0.003 + 5 / n of n
+        rows, twice the passes if it is lower by more than 0.01 + 5 / n; for classes with more than 1000 held-out rows the sum of `loss` and
+        `weighted_error` is compared. Empty where nothing was open, and after a `fit` that continued a model.
     examples_ : int
         The examples that the last `fit` learned, every pass of every try counted.
 """,

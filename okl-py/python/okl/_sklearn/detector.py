@@ -12,7 +12,7 @@ from sklearn.base import OutlierMixin
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from okl import _docs
+from okl import Learner, _docs
 from okl._sklearn import words
 from okl._sklearn.base import AVERAGED, TERMS, KernelEstimator
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
@@ -250,6 +250,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         return {"density" if self._tracks() else "nu_novelty": {"nu": float(nu)}}
 
     def _config(self, rows: np.ndarray, window: int, automatic: int | None = TERMS) -> dict[str, Any]:
+        self._check_nu()
         config = super()._config(rows, window, automatic)
         found = config["kernel"]
         name = found if isinstance(found, str) else next(iter(found), "") if isinstance(found, dict) else ""
@@ -259,6 +260,20 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
                 "a row that is far away can look normal; use a kernel of distance, for instance kernel='rbf'"
             )
         return config
+
+    def _check_nu(self) -> None:
+        """Refuses another `nu` in `learner_params`: the threshold of `fit` and that of a stream would have two alert rates."""
+        given = words.settings(self.learner_params)
+        loss = {name: given[name] for name in ("loss", "nu") if name in given}
+        if not loss:
+            return
+        parameters = Learner({"loss": self._loss()} | loss).config["loss"]
+        for name, of_loss in parameters.items() if isinstance(parameters, dict) else ():
+            if of_loss.get("nu", self.nu) != self.nu:
+                raise ValueError(
+                    f"learner_params: the loss {name} has nu = {of_loss['nu']:g}, but the nu of the detector is {self.nu:g}; "
+                    "give nu to the detector, and the same one or none here"
+                )
 
     def _task(self) -> dict[str, Any]:
         settings = {"threshold": words.named("threshold", self.threshold, words.THRESHOLD_NAMES)}

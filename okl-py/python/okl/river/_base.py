@@ -27,8 +27,11 @@ Setting = str | dict[str, Any]
 """A name, with its parameters or without."""
 
 
+SIGN_LOSSES = ("hinge", "nu_hinge", "perceptron", "logistic")
+"""The losses that separate two classes by the sign of one score."""
+
 LOSSES = {
-    "KernelClassifier": ("hinge", "nu_hinge", "perceptron", "logistic", "max_margin", "softmax"),
+    "KernelClassifier": (*SIGN_LOSSES, "max_margin", "softmax"),
     "KernelRegressor": ("squared", "absolute", "epsilon", "nu_epsilon", "huber", "nu_huber", "quantile"),
     "NoveltyDetector": ("density", "novelty", "nu_novelty"),
 }

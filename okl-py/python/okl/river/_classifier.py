@@ -11,16 +11,13 @@ import numpy as np
 from river import base
 
 from okl import _docs
-from okl.river._base import LOSSES, KernelEstimator, Setting
+from okl.river._base import LOSSES, SIGN_LOSSES, KernelEstimator, Setting
 from okl.river._features import as_frame, as_series, as_table, as_targets, as_weights
 
 if TYPE_CHECKING:
     import pandas as pd
 
     Label = bool | int | str
-
-SIGN_LOSSES = ("hinge", "nu_hinge", "perceptron", "logistic")
-"""The losses that separate two classes by the sign of one score."""
 
 
 @_docs.filled

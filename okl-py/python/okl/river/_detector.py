@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from river import base
 
-from okl import AlertRate, _docs
+from okl import AlertRate, Learner, _docs
 from okl.river._base import LOSSES, KernelEstimator, Setting
 from okl.river._features import as_frame, as_series
 
@@ -120,7 +120,25 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         self.missing = missing
         self.hash_bits = hash_bits
         self.settings = settings
+        self._check_nu()
         self._start()
+
+    def _check_nu(self) -> None:
+        """Refuses a loss with another `nu`, which would be replaced."""
+        loss = self.loss
+        has_nu = (
+            ":" in loss
+            if isinstance(loss, str)
+            else any("nu" in of_loss for of_loss in loss.values() if of_loss)
+        )
+        if self.nu is None or not has_nu:
+            return
+        for name, of_loss in Learner(loss=loss).config["loss"].items():
+            if of_loss.get("nu", self.nu) != self.nu:
+                raise ValueError(
+                    f"loss: {name} has nu = {of_loss['nu']:g}, but the nu of the detector is {self.nu:g}; give nu={of_loss['nu']:g}, and "
+                    "the same one or none in the loss"
+                )
 
     @property
     def alert_rate(self) -> AlertRate | None:

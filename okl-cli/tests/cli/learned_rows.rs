@@ -1,0 +1,161 @@
+//! Learned rows are recognised by what the model reads of them, however they are written.
+
+use serde_json::Value;
+
+use crate::support::{Folder, json, succeed};
+
+/// A table of rows that are made from their numbers.
+fn table(header: &str, rows: usize, row: impl Fn(usize) -> String) -> String {
+    let header = if header.is_empty() { String::new() } else { format!("{header}\n") };
+    (0..rows).fold(header, |all, i| all + &row(i) + "\n")
+}
+
+/// How many rows of some data are equal to learned rows of a model, and the rest of the output.
+fn again(folder: &Folder, model: &str, name: &str, text: String) -> Value {
+    let data = folder.write(name, text);
+    json(&["learn", &data, "--resume", model, "-o", &folder.path("out.okl")])["rows_learned_again"].clone()
+}
+
+fn kind(i: usize) -> &'static str {
+    ["p", "q"][i % 2]
+}
+
+/// Ids, the order of columns, columns that the model does not read, spellings of numbers, quotes and the format make no difference.
+#[test]
+fn a_row_is_known_however_it_is_written() {
+    let folder = Folder::new("rows-written");
+    let b = |i: usize| 0.25 * (i % 7) as f64;
+    let data = folder.write("d.csv", table("id,a,b,kind", 40, |i| format!("{i},{i},{},{}", b(i), kind(i))));
+    for order in [&[][..], &["--shuffle", "3"]] {
+        let model = folder.path("m.okl");
+        succeed(
+            &[&["learn", &data, "--target", "kind", "--ignore", "id", "-o", &model, "--save-model", "recent"], order].concat(),
+        );
+        let written = [
+            ("ids.csv", table("id,a,b,kind", 40, |i| format!("{},{i},{},{}", 7 * i, b(i), kind(i)))),
+            ("order.csv", table("kind,more,b,a", 40, |i| format!("{},x{i},{},{i}", kind(i), b(i)))),
+            ("spelled.csv", table("a,b,kind", 40, |i| format!("{i}.0,{:.3e},{}", b(i), kind(i)))),
+            ("quoted.csv", table("\"a\";\"b\";\"kind\"", 40, |i| format!("\"{i}\";\"{}\";\"{}\"", b(i), kind(i)))),
+            ("rows.jsonl", table("", 40, |i| format!("{{\"kind\": \"{}\", \"b\": {}, \"a\": {i}}}", kind(i), b(i)))),
+            ("rows.libsvm", table("", 40, |i| format!("{} 1:{i} 2:{}", kind(i), b(i)))),
+        ];
+        for (name, text) in written {
+            let found = again(&folder, &model, name, text);
+            assert_eq!(found, serde_json::json!({ "rows": 40, "estimated": false }), "{name} {order:?}");
+            let said = json(&["evaluate", &model, &folder.path(name)])["warnings"].to_string();
+            assert!(said.contains("these rows are equal to rows that the model has learned"), "{name}: {said}");
+        }
+        let new = [
+            ("value.csv", table("a,b,kind", 40, |i| format!("{i},{},{}", b(i) + 0.01, kind(i)))),
+            ("class.csv", table("a,b,kind", 40, |i| format!("{i},{},{}", b(i), kind(i + 1)))),
+        ];
+        for (name, text) in new {
+            assert_eq!(again(&folder, &model, name, text)["rows"], 0, "{name}");
+            assert_eq!(json(&["evaluate", &model, &folder.path(name)])["warnings"], serde_json::json!([]), "{name}");
+        }
+    }
+}
+
+/// Parts of the rows are counted, over runs of models that are resumed.
+#[test]
+fn rows_of_every_run_are_known() {
+    let folder = Folder::new("rows-runs");
+    let csv = |from: usize, to: usize| table("a,y", to - from, |i| format!("{},{}.5", from + i, (from + i) % 5));
+    let jsonl = |from: usize, to: usize| table("", to - from, |i| format!("{{\"y\":{}.50,\"a\":{}}}", (from + i) % 5, from + i));
+    let (one, two, three) = (folder.path("1.okl"), folder.path("2.okl"), folder.path("3.okl"));
+    let learn = ["learn", &folder.write("1.csv", csv(0, 30)), "--target", "y", "--task", "numbers", "-o", &one];
+    succeed(&[&learn[..], &["--save-model", "recent"]].concat());
+    let out = json(&["learn", &folder.write("2.jsonl", jsonl(20, 60)), "--resume", &one, "-o", &two, "--save-model", "recent"]);
+    assert_eq!(out["rows_learned_again"]["rows"], 10, "{out}");
+    let out = json(&["learn", &folder.write("3.csv", csv(10, 70)), "--resume", &two, "-o", &three, "--save-model", "recent"]);
+    assert_eq!(out["rows_learned_again"]["rows"], 50, "{out}");
+    let said = succeed(&["inspect", &three]).0.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("except 60 that are equal to rows of an earlier run"), "{said}");
+}
+
+/// Targets that are numbers are compared by value, classes by their names: 1e1 is the number 10, and no other name of the class 10.
+#[test]
+fn targets_are_compared_as_the_task_reads_them() {
+    let folder = Folder::new("rows-targets");
+    let model = folder.path("m.okl");
+    let rows = |spell: fn(usize) -> &'static str| table("a,y", 40, |i| format!("{i},{}", spell(i)));
+    let data = folder.write("d.csv", rows(|i| ["10", "2", "30"][i % 3]));
+    let spelled = || rows(|i| ["1e1", "02", "3e1"][i % 3]);
+    for (task, known) in [("numbers", 40), ("classes", 0)] {
+        succeed(&["learn", &data, "--target", "y", "--task", task, "-o", &model, "--save-model", "recent"]);
+        assert_eq!(again(&folder, &model, "spelled.csv", spelled())["rows"], known, "{task}");
+        let floats = rows(|i| ["10.0", "+2", "30"][i % 3]);
+        assert_eq!(again(&folder, &model, "floats.csv", floats)["rows"], 40, "{task}");
+    }
+    let texts = table("", 40, |i| format!("{{\"y\":\"{}\",\"a\":{i}}}", ["10", "2", "30"][i % 3]));
+    assert_eq!(again(&folder, &model, "texts.jsonl", texts)["rows"], 40);
+    let truths = folder.write("t.csv", table("a,y", 40, |i| format!("{i},{}", ["true", "false"][i % 2])));
+    succeed(&["learn", &truths, "--target", "y", "-o", &model, "--save-model", "recent"]);
+    let ones = table("a,y", 40, |i| format!("{i},{}", 1 - i % 2));
+    assert_eq!(again(&folder, &model, "ones.csv", ones)["rows"], 40);
+}
+
+/// A cell without a value is no 0, and is known as such in every format. A column that is empty in the first rows changes nothing.
+#[test]
+fn cells_without_a_value_are_compared() {
+    let folder = Folder::new("rows-missing");
+    let model = folder.path("m.okl");
+    let cell = |i: usize, empty: &str| if i % 4 == 3 || i < 8 { empty.to_owned() } else { (i % 3).to_string() };
+    let rows = |empty: &str| table("a,b,e,kind", 40, |i| format!("{i},{},,{}", cell(i, empty), kind(i)));
+    let data = folder.write("d.csv", rows(""));
+    for missing in [&["--missing", "mean"][..], &["--missing", "mean+indicator"], &["--missing", "last", "--one-hot"]] {
+        let learn = ["learn", &data, "--target", "kind", "-o", &model, "--save-model", "recent"];
+        succeed(&[&learn[..], missing].concat());
+        assert_eq!(again(&folder, &model, "same.csv", rows(""))["rows"], 40, "{missing:?}");
+        assert_eq!(again(&folder, &model, "na.csv", rows("NA"))["rows"], 40, "{missing:?}");
+        let null = table("", 40, |i| format!("{{\"e\":null,\"kind\":\"{}\",\"b\":{},\"a\":{i}}}", kind(i), cell(i, "null")));
+        assert_eq!(again(&folder, &model, "null.jsonl", null)["rows"], 40, "{missing:?}");
+        let empty = (0..40).filter(|i| cell(*i, "").is_empty()).count();
+        assert_eq!(again(&folder, &model, "zeros.csv", rows("0"))["rows"], 40 - empty, "{missing:?}");
+    }
+}
+
+/// Levels, words and keys that appear later do not change the fingerprints of the rows before.
+#[test]
+fn later_features_do_not_change_earlier_rows() {
+    let folder = Folder::new("rows-later");
+    let model = folder.path("m.okl");
+    let csv = |rows: usize| table("a,c,kind", rows, |i| format!("{i},level{},{}", i / 5, kind(i)));
+    let jsonl = |rows: usize| {
+        let more = |i: usize| if i < 20 || i.is_multiple_of(3) { String::new() } else { format!(",\"k{}\":{i}", i / 10) };
+        table("", rows, |i| format!("{{\"a\":{i},\"c\":{}{},\"kind\":\"{}\"}}", i % 3, more(i), kind(i)))
+    };
+    let cases: [(&str, String, String, &[&str]); 3] = [
+        ("d.csv", csv(60), csv(30), &["--one-hot", "c"]),
+        ("d.jsonl", jsonl(60), jsonl(30), &[]),
+        ("f.jsonl", jsonl(60), jsonl(30), &["--missing", "mean"]),
+    ];
+    for (name, all, first, flags) in cases {
+        let data = folder.write(name, &all);
+        succeed(&[&["learn", &data, "--target", "kind", "-o", &model, "--save-model", "recent"], flags].concat());
+        assert_eq!(again(&folder, &model, &format!("first-{name}"), first)["rows"], 30, "{name} {flags:?}");
+        assert_eq!(again(&folder, &model, &format!("all-{name}"), all)["rows"], 60, "{name} {flags:?}");
+    }
+}
+
+/// A file of an older version has hashes of the text of rows under another name. It is loaded, and nothing is claimed about its rows.
+#[test]
+fn without_fingerprints_nothing_is_claimed() {
+    let folder = Folder::new("rows-old");
+    let (model, old) = (folder.path("m.okl"), folder.path("old.okl"));
+    let csv = table("a,kind", 40, |i| format!("{i},{}", kind(i)));
+    let data = folder.write("d.csv", &csv);
+    succeed(&["learn", &data, "--target", "kind", "-o", &model, "--save-model", "recent"]);
+    let mut learner = okl::Learner::load(&model).unwrap();
+    let mut position: Value = serde_json::from_slice(learner.position()).unwrap();
+    let marks = position.as_object_mut().unwrap().remove("learned_rows").unwrap();
+    position["learned"] = marks;
+    learner.set_position(position.to_string().into_bytes());
+    learner.save(&old).unwrap();
+    assert_eq!(again(&folder, &model, "again.csv", csv.clone())["rows"], 40);
+    assert_eq!(again(&folder, &old, "again.csv", csv.clone()), Value::Null);
+    let other =
+        folder.write("other.csv", csv.lines().take(30).skip(1).fold(String::from("a,kind\n"), |all, row| all + row + "\n"));
+    assert!(json(&["evaluate", &model, &other])["warnings"].to_string().contains("that the model has learned"));
+    assert_eq!(json(&["evaluate", &old, &other])["warnings"], serde_json::json!([]));
+}
