@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::refusal::{Answered, Refusal};
 
+/// Whole numbers below this one are exact as numbers of JSON.
+const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
+
 /// The longest name of a column, a class, a stream or a key, in bytes.
 pub const LONGEST_NAME: usize = 256;
 
@@ -132,6 +135,14 @@ impl Targets {
             Target::Number(value) if value.fract() != 0.0 => Some((at / width, *value)),
             _ => None,
         })
+    }
+
+    /// The first target that is a number so large that it may have lost digits, and its row.
+    pub fn inexact(&self) -> Option<(usize, f64)> {
+        let large = |target: &Target| matches!(target, Target::Number(value) if value.abs() >= EXACT);
+        let at = self.values.iter().position(large)?;
+        let Target::Number(value) = self.values[at] else { return None };
+        Some((at / self.width.max(1), value))
     }
 
     /// The first target that is text or a truth value, and its row.

@@ -252,6 +252,13 @@ impl Writer {
         if !matches!(state.reads(), Ok(Reads::Class | Reads::Sign)) {
             return Ok(());
         }
+        if let Some((row, value)) = targets.inexact() {
+            let text = format!(
+                "row {row}: target {value:.0}: a number is exact up to 2^53 only, so different classes could become one. Send classes as text, \
+                 \"{value:.0}\""
+            );
+            return Err(Refusal::body(text).with(json!({ "row": row })));
+        }
         let old = state.learner.as_ref().map_or(&[][..], |learner| learner.classes());
         let known = targets.values.iter().filter(|target| **target != Target::Missing);
         let mut new: Vec<okl::Label> =

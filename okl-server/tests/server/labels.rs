@@ -214,6 +214,21 @@ fn fractions_are_not_new_classes() {
     }
 }
 
+/// 2^53 + 1 is read as 2^53: two classes would become one.
+#[test]
+fn numbers_that_lose_digits_are_no_classes() {
+    let folder = Folder::new();
+    let server = Running::start(&folder);
+    server.call("PUT", "/v1/models/m", &[], br#"{"task": "classes"}"#).good();
+    let [a, b] = [9_007_199_254_740_992_u64, 9_007_199_254_740_993];
+    let reply = server.post(LEARN, &json!({ "rows": ROWS, "targets": [1, a, b] }));
+    assert_eq!((reply.status, &reply.json()["error"]["row"]), (422, &json!(1)), "{reply:?}");
+    assert!(reply.message().contains("Send classes as text"), "{reply:?}");
+    let texts = json!(["1", a.to_string(), b.to_string()]);
+    assert_eq!(classes_after(&server, texts.clone()), texts, "the advice helps");
+    assert_eq!(classes_after(&server, json!(["1", a - 1, "1"])).as_array().unwrap().len(), 4, "below 2^53 numbers are exact");
+}
+
 /// What is a class does not depend on the order of the targets, nor on whether the body is the first one.
 #[test]
 fn fractions_are_refused_in_every_order() {
