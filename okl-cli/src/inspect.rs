@@ -65,8 +65,10 @@ pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
         && bound < loss
     {
         let each = figure(bound / learner.examples().max(1) as f64);
+        // The losses that are shown do not contain the weights of classes.
+        let weighted = if learner.config().class_weight.is_none() { "" } else { ", each times the weight of its class," };
         lines.push(format!(
-            "Losses and penalties add up to at most {} more than those of the best fixed function of the same norm: {each} per example.",
+            "Losses and penalties{weighted} add up to at most {} more than those of the best fixed function of the same norm: {each} per example.",
             figure(bound)
         ));
     }
@@ -124,10 +126,24 @@ fn truncation(learner: &Learner, measured: Measured) -> String {
             format!("{what} {since} can change a score by at most {}, {SAME_UPDATES}.", figure(change))
         }
         None if certified || lost < 0.1 * norm => {
-            format!("{what} {since} have a norm of at most {}; that of the model is {}.", figure(lost), figure(norm))
+            // The norm that is kept is an upper bound from the first loss on.
+            format!("{what} {since} have a norm of at most {}; the bound on that of the model is {}.", figure(lost), figure(norm))
         }
-        _ => format!("{what} are not in the model. No useful bound on the effect is known."),
+        change => format!(
+            "{what} are not in the model. No useful bound on the effect is known. {}",
+            large_bound(change.unwrap_or(lost), change.is_some(), norm, measured)
+        ),
     }
+}
+
+/// The truncation error where it is too large to be useful, beside what it is compared with.
+fn large_bound(bound: f64, of_scores: bool, norm: f64, measured: Measured) -> String {
+    let what = if of_scores { "The bound on the change of a score" } else { "The bound on their norm" };
+    let beside = match measured.score_deviation.filter(|_| of_scores) {
+        Some(deviation) => format!("the standard deviation of the scores is {}", figure(deviation)),
+        None => format!("the bound on the norm of the model is {}", figure(norm)),
+    };
+    format!("{what} is {}; {beside}.", figure(bound))
 }
 
 /// What the model stores, and the number of these.

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use crate::arrays::is_lazy;
+use crate::targets::is_bool;
 
 /// The names of a learner's features; empty while none are known.
 #[derive(Default)]
@@ -15,15 +16,81 @@ pub struct FeatureNames(Mutex<Names>);
 
 pub type Names = Arc<Vec<String>>;
 
-/// The names of the columns of a frame. Empty for anything else, and where a name is not text.
-pub fn names_of(x: &Bound<'_, PyAny>) -> Vec<String> {
+/// The columns of X as a call gives them.
+pub struct GivenColumns {
+    names: Vec<String>,
+    numbers: Numbers,
+}
+
+/// Whether the names of columns are the whole numbers 0, 1, 2, ...
+#[derive(Clone, Copy, PartialEq)]
+enum Numbers {
+    /// In this order: so are columns called to which nobody gave a name.
+    Places,
+    /// In another order.
+    Moved,
+    No,
+}
+
+/// The names of the columns of a frame; whole numbers are names as text. No names for anything else, and where a name is neither text nor a
+/// whole number.
+pub fn names_of(x: &Bound<'_, PyAny>) -> GivenColumns {
+    let none = GivenColumns { names: Vec::new(), numbers: Numbers::No };
     if x.is_exact_instance_of::<PyList>() || x.cast_exact::<PyUntypedArray>().is_ok() || is_lazy(x) {
-        return Vec::new();
+        return none;
     }
     // The attribute `columns` of a table of pyarrow has the columns themselves.
     let arrow = x.get_type().module().is_ok_and(|module| module.to_string().starts_with("pyarrow."));
     let columns = x.getattr(if arrow { "column_names" } else { "columns" }).and_then(|columns| columns.try_iter());
-    columns.and_then(|columns| columns.map(|name| name?.extract()).collect::<PyResult<_>>()).unwrap_or_default()
+    let names: PyResult<Vec<Name>> = columns.and_then(|columns| columns.map(|name| Name::of(&name?)).collect());
+    names.map_or(none, |names| GivenColumns { numbers: Numbers::of(&names), names: names.into_iter().map(Name::text).collect() })
+}
+
+impl Numbers {
+    fn of(names: &[Name]) -> Self {
+        let numbers: Option<Vec<i128>> = names.iter().map(Name::number).collect();
+        let is_place = |(place, number): (usize, &i128)| *number == place as i128;
+        match numbers {
+            Some(mut numbers) if !numbers.is_empty() => {
+                let in_order = numbers.iter().enumerate().all(is_place);
+                numbers.sort_unstable();
+                match numbers.iter().enumerate().all(is_place) {
+                    true if in_order => Numbers::Places,
+                    true => Numbers::Moved,
+                    false => Numbers::No,
+                }
+            }
+            _ => Numbers::No,
+        }
+    }
+}
+
+/// The name of a column of a frame.
+enum Name {
+    Text(String),
+    Number(i128),
+}
+
+impl Name {
+    fn of(name: &Bound<'_, PyAny>) -> PyResult<Self> {
+        match name.extract() {
+            Ok(text) => Ok(Name::Text(text)),
+            // True is a number for Python, and a name of its own.
+            Err(_) if is_bool(name) => Ok(Name::Text(name.to_string())),
+            Err(_) => name.extract().map(Name::Number),
+        }
+    }
+
+    fn number(&self) -> Option<i128> {
+        if let Name::Number(number) = self { Some(*number) } else { None }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Name::Text(text) => text,
+            Name::Number(number) => number.to_string(),
+        }
+    }
 }
 
 /// Names that the user sets; empty for None.
@@ -57,12 +124,23 @@ impl FeatureNames {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = names;
     }
 
-    /// The names for the messages of a call with these columns.
+    /// The names for the messages of a call with these columns. `learned`: whether rows have been learned.
     ///
     /// # Errors
-    /// If a column is missing, or has another name than in the rows before.
-    pub fn checked(&self, given: Vec<String>) -> PyResult<Names> {
+    /// If a column is missing, or has another name than in the rows before, or columns without names are in another order.
+    pub fn checked(&self, given: GivenColumns, learned: bool) -> PyResult<Names> {
         let known = self.get();
+        if known.is_empty() && learned && given.numbers == Numbers::Moved {
+            return Err(PyValueError::new_err(format!(
+                "the columns of X are {}, but the rows before had columns without names: give the columns in the order 0, 1, ..., \
+                 or X.to_numpy() if only the names have changed",
+                given.names[..given.names.len().min(MOST_SHOWN)].join(", ")
+                    + if given.names.len() > MOST_SHOWN { ", ..." } else { "" }
+            )));
+        }
+        // Columns without names may be those that have names here, unless these are the same numbers in another order.
+        let numbered = || given.names.iter().all(|name| known.contains(name));
+        let given = if given.numbers == Numbers::Places && !numbered() { Vec::new() } else { given.names };
         if !given.is_empty() && given.len() < known.len() {
             let missing: Vec<String> =
                 known.iter().filter(|name| !given.contains(name)).map(|name| format!("'{name}'")).collect();

@@ -108,7 +108,7 @@ impl ShardedLearner {
         weights: Object<'_, 'py>,
         known: Object<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let names = self.feature_names.checked(columns::names_of(X))?;
+        let names = self.feature_names.checked(columns::names_of(X), self.features(X.py())? > 0)?;
         let given = Given { y, weights, ids: None, known, named: &self.named, names: &names, gaps: &Gaps::default() };
         let scores = call::learn(&self.shared, self.reader, X, &given, |_| {})?;
         self.feature_names.set(names);
@@ -117,7 +117,7 @@ impl ShardedLearner {
 
     /// As `okl.Learner.predict`.
     fn predict<'py>(&self, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let names = self.feature_names.checked(columns::names_of(X))?;
+        let names = self.feature_names.checked(columns::names_of(X), self.features(X.py())? > 0)?;
         call::predict(&self.shared, self.reader, X, &names, &Gaps::default())
     }
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import subprocess
+import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -160,3 +163,64 @@ def test_a_file_that_loses_names_after_widen_says_so(tmp_path):
     model.feature_names = ["a", "b", "c", "d"]
     model.save(path)
     assert okl.load(path).feature_names == ["a", "b", "c", "d"]
+
+
+def test_whole_numbers_as_names_of_columns() -> None:
+    """The numbers 0, 1, ... are the places of columns without names; in another order they are refused. Others are names."""
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    y = X[:, 0]
+    plain = pd.DataFrame(X)
+    for first in (plain, X, pl.DataFrame(X, schema=["0", "1", "2"]).to_pandas().rename(columns=int)):
+        m = okl.Learner(loss="squared")
+        m.learn(first, y)
+        assert m.feature_names is None
+        np.testing.assert_array_equal(m.predict(plain), m.predict(X))
+        for call in (m.predict, lambda frame, m=m: m.learn(frame, y)):
+            with pytest.raises(
+                ValueError, match="the columns of X are 2, 0, 1, but the rows before had columns"
+            ):
+                call(plain[[2, 0, 1]])
+        assert m.examples == 20
+    moved = okl.Learner(loss="squared")
+    moved.learn(plain[[2, 0, 1]], y)
+    assert moved.feature_names == ["2", "0", "1"]
+    with pytest.raises(ValueError, match="column 0 of X is '0', but it was '2'"):
+        moved.predict(plain)
+    others = okl.Learner(loss="squared")
+    others.learn(plain.set_axis([7, 8, 9], axis=1), y)
+    assert others.feature_names == ["7", "8", "9"]
+    np.testing.assert_array_equal(others.predict(plain), others.predict(X))  # columns without names
+    with pytest.raises(ValueError, match="column 1 of X is '9', but it was '8'"):
+        others.predict(plain.set_axis([7, 9, 8], axis=1))
+    mixed = okl.Learner(loss="squared")
+    mixed.learn(plain.set_axis(["a", 1, True], axis=1), y)
+    assert mixed.feature_names == ["a", "1", "True"]
+
+
+def test_a_name_that_the_command_line_does_not_find_is_warned_of(tmp_path) -> None:
+    frame = pd.DataFrame({" lead ": [1.0, 2.0, 3.0], "b": [3.0, 1.0, 2.0]})
+    m = okl.Learner(loss="squared")
+    m.learn(frame, [1.0, 2.0, 3.0])
+    path, table = str(tmp_path / "m.okl"), str(tmp_path / "x.csv")
+    frame.to_csv(table, index=False)
+    predict = [sys.executable, "-m", "okl", "predict", path, table]
+    with pytest.warns(UserWarning, match="the name ' lead ' begins or ends with white space"):
+        m.save(path)
+    assert okl.load(path).feature_names == [" lead ", "b"]
+    assert subprocess.run(predict, capture_output=True).returncode != 0  # what the warning says
+    m.feature_names = ["lead", "b"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        m.save(path)
+    assert subprocess.run(predict, capture_output=True).returncode == 0
+
+
+def test_a_number_that_no_float_holds_is_refused_with_its_column() -> None:
+    m, large = okl.Learner(loss="squared"), 10**400
+    said = "found a whole number beyond 1e308 in row 1, expected a finite number below 1e15"
+    frame = pd.DataFrame({"a": [1, 2], "b": [1, large]})
+    for X, name in ((frame, "'b'"), (frame.to_numpy(), "1"), ([[1, 2], [1, large]], "1")):
+        for call in (lambda X: m.learn(X, [1.0, 2.0]), m.predict):
+            with pytest.raises(ValueError, match=f"column {name}: {said}"):
+                call(X)
+    assert m.examples == 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 import warnings
 from typing import Any
 
@@ -364,3 +366,117 @@ def test_a_learner_made_from_a_configuration_has_the_same_bytes():
     ):
         learner = okl.Learner(loss="hinge", **given)
         assert okl.Learner(learner.config).to_bytes() == learner.to_bytes()
+
+
+def test_the_norm_of_a_bank_is_an_upper_bound_and_says_so(tmp_path) -> None:
+    """Updates of a bank that go to the nearest term make `norm2` a bound, without a budget, too; `okl inspect` states the same bound on
+    their effect as `truncation_error`."""
+    X = np.random.default_rng(2).normal(size=(300, 2))
+    m = okl.Learner(loss="hinge", budget="unlimited")
+    m.learn(X, np.sign(X[:, 0] * X[:, 1]))
+    shift, factor = m.frame
+    centres, a = (m.centres - shift) * factor, m.coefficients[:, 0]
+    exact = a @ gaussian(centres, centres, m.members[0]["kernel"]["gaussian"]["gamma"]) @ a
+    assert m.norm2 > 2 * exact  # the case is one where it matters
+    assert m.freeze().norm2 >= exact
+    said = okl.Learner.norm2.__doc__ or ""
+    assert "upper bound" in said and "nearest term" in said and "unlimited" in said and "freeze" in said
+    assert "exact until a term is dropped, an upper bound" not in " ".join(said.split())
+    m.save(tmp_path / "m.okl")
+    command = [sys.executable, "-m", "okl", "inspect", str(tmp_path / "m.okl")]
+    shown = " ".join(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    assert "No term has been dropped or merged." in shown  # true: parts of updates were left out
+    stated = shown.split("The bound on the change of a score is ")[1].split(";")[0]
+    assert float(stated) == pytest.approx(m.truncation_error, rel=1e-3)
+    bound = shown.split("the bound on the norm of the model is ")[1].removesuffix(".")
+    assert float(bound.split()[0].rstrip(".")) ** 2 == pytest.approx(m.norm2, rel=1e-2)
+
+
+def test_no_regret_bound_after_a_skipped_step() -> None:
+    X = np.random.default_rng(0).normal(size=(700, 2))
+    t = np.sin(2 * X[:, 0])
+    m = okl.Learner(
+        loss="squared", kernel="gaussian:1", step="theorem2", lam=1e-3, budget="unlimited", scale="none"
+    )
+    m.learn(X[:5], t[:5])
+    assert m.skipped == 0 and m.regret_bound(0.0) is not None
+    m.learn(X[5:], t[5:])
+    assert m.skipped > 0 and m.regret_bound(0.0) is None
+    assert okl.Learner.from_bytes(m.to_bytes()).regret_bound(0.0) is None
+
+
+@pytest.mark.parametrize("weights", [None, {"a": 0.01}, {"a": 1.0, "b": 100.0}, "balanced"])
+def test_the_regret_bound_is_on_the_losses_that_its_docstring_names(weights: Any) -> None:
+    rng = np.random.default_rng(4)
+    X, labels, w = (
+        rng.normal(size=(700, 2)),
+        rng.choice(["a", "b"], 700, p=[0.8, 0.2]),
+        rng.uniform(0.5, 2, 700),
+    )
+    m = okl.Learner(
+        loss="hinge",
+        kernel="gaussian:1",
+        step="constant:1",
+        lam=1e-3,
+        scale="none",
+        classes=["a", "b"],
+        **({} if weights is None else {"class_weight": weights}),
+    )
+    loss = m.learn_report(X, labels, weights=w)["loss"]
+    if weights == "balanced":
+        so_far = np.stack([(labels == name).cumsum() for name in ("a", "b")])
+        rarest = np.where(so_far.min(axis=0) > 0, so_far.min(axis=0), 1)
+        c = rarest / so_far[(labels == "b").astype(int), np.arange(700)]
+    else:
+        table = weights or {}
+        c = np.array([table.get(name, 1.0) for name in labels]) / max([1.0, *table.values()])
+    bound = m.regret_bound(norm=0.0)
+    assert bound is not None and (c * (loss - w)).sum() <= bound  # the zero function loses 1 per row
+    said = okl.Learner.regret_bound.__doc__ or ""
+    assert "class_weight" in said and "balanced" in said and "skipped" in said
+    if isinstance(weights, dict):
+        assert (loss - w).sum() > bound  # without the weights of the classes they are other losses
+
+
+@pytest.mark.parametrize("scale", ["none", "standard", "auto", "log", "whiten"])
+def test_the_input_of_the_kernels_is_as_the_frame_says(scale: str) -> None:
+    """The rule of `Learner.frame`, in its order, gives the scores. Some values are beyond the limit."""
+    X = np.random.default_rng(6).normal(size=(800, 3)) @ np.array([[1.0, 0.9, 0.0], [0, 0.3, 0], [0, 0, 2.0]])
+    X = np.sign(X) * np.abs(X) ** (2.5 if scale == "log" else 1.0)
+    X[700:710, 1] = 20 if scale == "none" else 1e4
+    m = okl.Learner(
+        loss="squared",
+        kernel="gaussian",
+        gamma="median" if scale == "auto" else 0.5,
+        step="constant:0.3",
+        lam=1e-3,
+        budget="unlimited",
+        scale=scale,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        m.learn(X, np.tanh(X[:, 0]))
+    shift, factor = m.frame
+    fixed = m.config["scale"]["fixed"] if isinstance(m.config["scale"], dict) else {}
+    assert ("log_units" in fixed, "whiten" in fixed) == (scale == "log", scale == "whiten")
+
+    def seen(x: np.ndarray) -> np.ndarray:
+        if "log_units" in fixed:
+            x = np.sign(x) * np.log(1 + np.abs(x) / np.array(fixed["log_units"]))
+        z = (x - shift) * factor
+        if "limit" in fixed:
+            z = np.clip(z, -fixed["limit"], fixed["limit"])
+        if "whiten" in fixed:
+            n = int(np.sqrt(2 * len(fixed["whiten"])))
+            T = np.zeros((n, n))
+            T[np.tril_indices(n)] = fixed["whiten"]
+            z = np.c_[z[:, :n] @ T.T, z[:, n:]]
+        return z
+
+    found = m.config["kernel"]["gaussian"]["gamma"]
+    by_hand = (
+        gaussian(seen(X), seen(m.centres), found) @ m.predicting_coefficients[:, 0] + m.predicting_offset
+    )
+    np.testing.assert_allclose(by_hand, m.predict(X), atol=1e-4)
+    said = okl.Learner.frame.__doc__ or ""
+    assert all(part in said for part in ("log_units", "limit", "whiten", "shift", "factor"))

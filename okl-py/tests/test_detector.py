@@ -230,3 +230,18 @@ def test_a_kernel_that_is_no_kernel_of_distance_is_warned_of(kernel):
         with pytest.warns(UserWarning, match="far away can look normal; use a kernel of distance") as warned:
             getattr(NoveltyDetector(kernel=kernel), learn)(rows)
         assert len(warned) == 1
+
+
+def test_scores_are_within_the_bounds_that_are_stated():
+    """Equal rows have the largest score: 1, or the weight / alpha."""
+    X = np.ones((3000, 2))
+    for weight, alpha in ((1.0, "auto"), (3.0, "auto"), (0.5, "auto"), (1.0, 0.5), (3.0, 2.0)):
+        detector = NoveltyDetector(0.1, alpha=alpha, budget=None).partial_fit(
+            X, sample_weight=np.full(3000, weight)
+        )
+        most = weight / (1.0 if alpha == "auto" else alpha)
+        [score] = detector.score_samples(X[:1])
+        assert 0.9 * most < score <= most * (1 + 1e-6)
+        assert detector.score_samples([[50.0, 50.0]]) >= 0
+    said = " ".join(NoveltyDetector.__doc__.split())
+    assert "between 0 and 1 without weights, and between 0 and the largest weight / `alpha` otherwise" in said

@@ -345,3 +345,28 @@ def test_every_loss_belongs_to_one_estimator():
         okl.Learner(loss="none such")
     known = str(error.value).partition("choose one of ")[2].split(", ")
     assert sorted(known) == sorted(name for names in LOSSES.values() for name in names)
+
+
+def test_a_number_that_no_float_holds_is_refused_with_its_feature():
+    large = 10**400
+    models = [
+        (okl.river.KernelClassifier(), (True,)),
+        (okl.river.KernelRegressor(), (1.0,)),
+        (okl.river.KernelRegressor(hash_bits=4), (1.0,)),
+        (okl.river.NoveltyDetector(), ()),
+    ]
+    said = "feature 'a': found a whole number beyond 1e308, expected a finite number below 1e15; rescale this feature"
+    for model, target in models:
+        for known in (False, True):
+            with pytest.raises(ValueError, match=said):
+                model.learn_one({"a": large}, *target)
+            if target and known:
+                with pytest.raises(ValueError, match=said):
+                    model.predict_one({"a": large})
+            model.learn_one({"a": 1.0}, *target)
+        if target:
+            frame = pd.DataFrame({"b": [1, 2], "a": [1, large]})
+            with pytest.raises(ValueError, match="column 'a': found a whole number beyond 1e308 in row 1"):
+                model.learn_many(frame, pd.Series([*target, *target]))
+    with pytest.raises(ValueError, match="the target is a whole number beyond 1e308"):
+        okl.river.KernelRegressor().learn_one({"a": 1.0}, large)

@@ -155,3 +155,59 @@ def test_the_advice_against_divergence_helps():
         okl.HealthWarning, match=r"has diverged.*for smd a cap, such as 0.05\), scale the targets"
     ):
         okl.Learner(**given, step="smd:eta=0.5").learn(100 * X, 1e6 * y)
+
+
+@pytest.mark.parametrize(
+    ("targets", "names"),
+    [
+        (np.array([-1, 1]), [-1, 1]),
+        (np.array([-1.0, 1.0]), [-1, 1]),
+        (np.array(["no", "yes"]), ["no", "yes"]),
+        (np.array([0, 1]), [0, 1]),
+        (np.array([False, True]), [False, True]),
+    ],
+    ids=["signs", "floats", "text", "numbers", "bools"],
+)
+def test_a_class_weight_that_is_applied_is_no_finding(targets, names) -> None:
+    """Whatever targets are: where a weight changes the scores, no finding says that no example had its class."""
+    X = np.random.default_rng(0).normal(size=(150, 2))
+    rows = (X[:, 0] * X[:, 1] > 0).astype(int)
+    given = {"loss": "hinge", "kernel": "gaussian:1", "step": "constant:1", "lam": 1e-3, "scale": "none"}
+    # Numbers other than -1 and 1 are classes only where they are declared.
+    number = targets.dtype == int and names[0] == 0
+    classes = None if names[0] == -1 else names
+    for declared in [classes] if number else [None, classes]:
+        plain = okl.Learner(given, classes=declared).learn(X, targets[rows]) if declared else None
+        for table in ({names[0]: 0.1}, {names[1]: 0.1}, {names[0]: 0.1, names[1]: 1.0}):
+            m = okl.Learner(given, class_weight=table, classes=declared)
+            scores = m.learn(X, targets[rows])
+            assert m.health()["findings"] == [], (table, declared)
+            assert plain is None or (scores != plain).any()
+    if number:
+        return
+    wrong = okl.Learner(given, class_weight={names[0]: 0.1, "other": 0.5})
+    assert "class_weight names other, but" in warning(lambda: wrong.learn(X, targets[rows]))[0]
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "exponential", "manhattan", "matern32"])
+def test_the_advice_for_values_that_the_kernel_hardly_sees_helps(kernel: str) -> None:
+    """Without scaling there is no unit from the first rows: each of the three things that the finding names removes it."""
+    X = np.random.default_rng(1).normal(size=(600, 2)) * 1e-6
+    y = np.sign(X[:, 0])
+    given = {"loss": "squared", "step": "constant:0.3", "lam": 1e-3}
+
+    def findings(X: np.ndarray, gamma: float, scale: str) -> list[str]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            m = okl.Learner(given, kernel=kernel, gamma=gamma, scale=scale)
+            m.learn(X, y)
+        return m.health()["findings"]
+
+    [said] = findings(X, 0.5, "none")
+    assert "hardly sees them, and columns are not scaled" in said
+    assert "unit" not in said and "set scale to none" not in said and "first" not in said
+    for advice in ("set scale to standard", "multiply the columns by a number", "choose a larger gamma"):
+        assert advice in said
+    assert findings(X, 0.5, "standard") == []
+    assert findings(1e6 * X, 0.5, "none") == []
+    assert findings(X, 0.5e12 if kernel == "gaussian" else 0.5e6, "none") == []

@@ -245,9 +245,9 @@ pub(super) fn model(report: &Report<'_>) -> Vec<Chart> {
             h,
             "Norm",
             if report.members > 1 {
-                "|f| of the leading setting: exact, or a bound once terms were dropped"
+                "|f| of the leading setting: exact, or an upper bound once terms were dropped or parts of updates left out"
             } else {
-                "|f|: exact, or a bound once terms were dropped"
+                "|f|: exact, or an upper bound once terms were dropped"
             },
             |v| Axis::straight(v.iter().map(|v| v.1), Unit::Plain),
             |p| p.norm,

@@ -54,9 +54,19 @@ def numbers(X: Any, fills: bool = False) -> np.ndarray:
     ------
     TypeError
         If a value is not a number, with its column and row.
+    ValueError
+        If a whole number is too large for a float, with its column and row.
     """
     for words in refusals(X, fills):
         raise TypeError(words)
+    try:
+        return as_matrix(X, fills)
+    except OverflowError:
+        raise ValueError(said_of_the_first_beyond(X)) from None
+
+
+def as_matrix(X: Any, fills: bool) -> np.ndarray:
+    """A matrix of objects that are all numbers, as float64."""
     if fills:
         found = [[np.nan if is_missing(value) else value for value in values] for _, values in columns(X)]
         return np.column_stack([np.asarray(values, dtype=np.float64) for values in found])
@@ -151,6 +161,34 @@ def columns(X: Any) -> Iterator[tuple[Any, list[Any]]]:
         yield number, objects(column)
 
 
+def said_of_the_first_beyond(X: Any) -> str:
+    """Column and row of the first number that is too large for a float. Its digits may be too many to show."""
+    places = (
+        (name, row) for name, values in columns(X) for row, value in enumerate(values) if is_beyond(value)
+    )
+    where = next(
+        (f"column {name!r}: found a whole number {BEYOND} in row {row}" for name, row in places), None
+    )
+    return (
+        f"{where or f'X has a whole number {BEYOND}'}, expected a finite number below 1e15; rescale it first"
+    )
+
+
+BEYOND = "beyond 1e308"
+"""What is said of a whole number that no float holds."""
+
+
+def is_beyond(value: Any) -> bool:
+    """Whether the value is a number that is too large for a float."""
+    try:
+        float(value)
+    except OverflowError:
+        return True
+    except (TypeError, ValueError):
+        pass
+    return False
+
+
 def objects(column: Any) -> list[Any]:
     """A column as a list; numpy's dates stay dates."""
     values = np.asarray(column)
@@ -183,4 +221,6 @@ def is_number(value: Any) -> bool:
         float(value)
     except (TypeError, ValueError):
         return False
+    except OverflowError:
+        return True
     return True

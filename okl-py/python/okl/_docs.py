@@ -214,7 +214,8 @@ SHARED = {
     n_iter_ : int
         The passes of the last `fit`.
     n_features_in_, feature_names_in_
-        As in all scikit-learn estimators.
+        As in all scikit-learn estimators: names that are not text are ignored, so the order of columns whose names are numbers is not
+        checked (`okl.Learner` checks it).
 """,
     "search": """
     search_ : list of dict

@@ -35,7 +35,7 @@ impl Learner {
         let mut signs = self.look(x.py(), Signs::after)?;
         let names = match self.objects {
             Some(_) => self.feature_names.get(),
-            None => self.feature_names.checked(columns::names_of(x))?,
+            None => self.feature_names.checked(columns::names_of(x), self.columns(x.py())? > 0)?,
         };
         let given = Given { y, weights, ids, known, named: &self.named, names: &names, gaps: &self.gaps };
         let reader = Reader { numbers_name: by_name || self.has_numbered_classes(x.py())?, ..self.reader };

@@ -176,7 +176,7 @@ impl Learner {
         if let Some(objects) = &self.objects {
             return objects::predict(&self.shared, objects, self.reader, X);
         }
-        let names = self.feature_names.checked(columns::names_of(X))?;
+        let names = self.feature_names.checked(columns::names_of(X), self.columns(X.py())? > 0)?;
         call::predict(&self.shared, self.reader, X, &names, &self.gaps)
     }
 
@@ -240,8 +240,9 @@ impl Learner {
     }
 
     /// Writes the model file, which `okl.load` and the command line can read. It has the names of the features, where they are
-    /// known: the command line then finds the columns by name. Names are left out, with a warning, if one is empty or occurs twice. An old
-    /// file is replaced atomically.
+    /// known: the command line then finds the columns by name. Names are left out, with a warning, if one is empty or occurs twice. A
+    /// warning also names a column whose name begins or ends with white space: the command line does not find it. An old file is replaced
+    /// atomically.
     ///
     /// Parameters
     /// ----------
@@ -393,7 +394,9 @@ impl Learner {
 
     /// The names of the features, which warnings and errors show: those of the first frame that was learned, or those that were
     /// set; else None. With indicators of missing values, these are the names of the columns of X, and the indicators follow them in the
-    /// features. A frame with other names, or in another order, is refused. `save` and pickle store them, `to_bytes` does not.
+    /// features. A frame with other names, or in another order, is refused. Whole numbers as names are taken as text, except 0, 1, 2, ... in this
+    /// order, which are the places of columns without names: these names are None, and the same numbers in another order are
+    /// refused. `save` and pickle store the names, `to_bytes` does not.
     #[getter]
     fn feature_names(&self) -> Option<Vec<String>> {
         Some(self.feature_names.get().to_vec()).filter(|names| !names.is_empty())
@@ -466,7 +469,7 @@ impl Learner {
         self.per_output(py, self.look(py, |m| m.predicting_offset().to_vec())?)
     }
 
-    /// The squared norm of the function (of several settings that learn in parallel: of the leading one): exact until a term is dropped, an upper bound after that. Always exact with the step size smd.
+    #[doc = include_str!("norm2.txt")]
     #[getter]
     fn norm2(&self, py: Python<'_>) -> PyResult<f64> {
         self.look(py, okl::Learner::norm2)
@@ -550,8 +553,7 @@ impl Learner {
         self.like(py, self.look(py, okl::Learner::freeze)?.map_err(|e| refused(&e))?)
     }
 
-    /// Shift and factor per feature: the input of the kernels is (x - shift) * factor, clipped to [-limit, limit] if the setting `scale`
-    /// of `config` has a `limit`. Empty if it is x itself.
+    #[doc = include_str!("frame.txt")]
     #[getter]
     fn frame<'py>(&self, py: Python<'py>) -> PyResult<(Vector<'py>, Vector<'py>)> {
         let (shift, factor) = self.look(py, |m| (m.frame().0.to_vec(), m.frame().1.to_vec()))?;

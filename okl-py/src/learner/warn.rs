@@ -36,7 +36,13 @@ impl Learner {
                 "the file has no names of the features, because the learner has {features} features since it was widened, and feature_names has \
                  {named} names; it takes columns in order. Set feature_names to {features} names and save again"
             ),
-            _ => return Ok(()),
+            _ => match names.iter().find(|name| name.trim_ascii() != name.as_str()) {
+                Some(name) => format!(
+                    "the name '{name}' begins or ends with white space, which the command line removes from the header of a CSV file: there it \
+                     does not find this column. Set feature_names to names without it and save again, if the command line is to read the model"
+                ),
+                None => return Ok(()),
+            },
         };
         health::warn_with(py, &text)
     }

@@ -365,7 +365,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         self.basis.self_values(rows, r, &mut self.own);
         self.linear.own = [self.linear_reader.square().into()];
         if !readable || self.own.iter().chain(&self.linear.own).any(|k| !k.is_finite()) {
-            self.skipped += 1;
+            self.skip();
             self.watched.extend(self.watch.map(|_| f64::NAN));
             return Outcome::default();
         }
@@ -381,8 +381,16 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             self.watched.push(judged);
         }
         let slot = if taken { self.write(rows, r, id) } else { None };
-        self.skipped += u64::from(!taken);
+        if !taken {
+            self.skip();
+        }
         Outcome { scores: &[], loss: Some(loss), slot, outside, threshold, positive: None }
+    }
+
+    /// Counts an example whose step is not taken. Its loss is not in the sums of the regret certificates, so these end.
+    fn skip(&mut self) {
+        self.skipped += 1;
+        self.all_heads_mut().for_each(|head| head.regret.holds = false);
     }
 
     /// Adds an output for a class that the target names for the first time. Returns whether the class is new.

@@ -11,9 +11,11 @@ pub use super::large_targets::LargeTargets;
 use super::rounding::LARGE;
 use super::scaling::{CLIP, FAR_CLIP, FURTHER};
 use crate::basis::sparse::SparseRow;
-use crate::config::ClassWeight;
+use crate::config::{ClassWeight, Label, Scale};
 use crate::engine::bank::Bank;
 use crate::learner::Learner;
+use crate::parts::kernel::{AnyKernel, DotKernel};
+use crate::parts::loss::{Loss, Reads};
 
 /// Examples per window.
 pub(crate) const WINDOW: u64 = 1000;
@@ -203,8 +205,11 @@ pub struct Health {
     pub out_of_unit: Option<String>,
     /// Whether a weight vector leads a bank: it reads columns up to [`Learner::linear_limit`], so that what kernels see as clipped is no problem.
     pub reads_further: bool,
-    /// The classes to which `class_weight` gives a weight and which no example had.
+    /// The classes to which `class_weight` gives a weight and which no example had. Where targets are the numbers -1 and +1, both of these count
+    /// as classes that examples had.
     pub absent_classes: Vec<String>,
+    /// Whether columns are not scaled, so that the unit of every column is that of the data.
+    pub unscaled: bool,
 }
 
 /// A column that lost digits in single precision.
@@ -277,6 +282,7 @@ impl Health {
             out_of_unit: learner.large_targets.out_of_unit(&learner.config),
             reads_further: reads_further(learner),
             absent_classes: absent_classes(learner),
+            unscaled: learner.config.scale == Scale::None,
         }
     }
 
@@ -328,14 +334,23 @@ impl Health {
             ));
         }
         if let Some(&(column, range)) = self.narrow_columns.first() {
-            found.push(format!(
-                "column {}: the last values differ by {} % of the column's unit at most{}, so the kernel hardly sees them; the unit comes from \
-                 the first {} examples: look for an outlier among them, leave it out and learn anew, or set scale to none",
-                name(column),
-                two_digits(100.0 * range),
-                others(self.narrow_columns[1..].iter().map(|(column, _)| name(*column))),
-                self.warmup,
-            ));
+            let others = others(self.narrow_columns[1..].iter().map(|(column, _)| name(*column)));
+            found.push(match self.unscaled {
+                true => format!(
+                    "column {}: the last values differ by {} at most{others}, so the kernel hardly sees them, and columns are not scaled: set scale \
+                     to standard, multiply the columns by a number that makes these differences about 1, or, for a kernel of distance, choose \
+                     a larger gamma",
+                    name(column),
+                    two_digits(range),
+                ),
+                false => format!(
+                    "column {}: the last values differ by {} % of the column's unit at most{others}, so the kernel hardly sees them; the unit comes from \
+                     the first {} examples: look for an outlier among them, leave it out and learn anew, or set scale to none",
+                    name(column),
+                    two_digits(100.0 * range),
+                    self.warmup,
+                ),
+            });
         }
         if self.blurred >= FEWEST_BLURRED && self.blurred as f64 >= BLURRED_SHARE * self.examples as f64 {
             found.push(format!(
@@ -401,11 +416,15 @@ fn grouped(count: u64) -> String {
     digits.chars().enumerate().flat_map(|(at, digit)| comma(at).then_some(',').into_iter().chain([digit])).collect()
 }
 
-/// The classes with a weight that the learner has not seen. Classes that are declared have been checked against the weights.
+/// The classes with a weight that the learner has not seen. Classes that are declared have been checked against the weights. Targets that
+/// are the numbers -1 and +1 have no names in the learner; their weights are those of these two names.
 fn absent_classes(learner: &Learner) -> Vec<String> {
     match &learner.config.class_weight {
         ClassWeight::Table(table) if learner.config.classes.is_none() => {
-            let known = |name: &&String| learner.classes().iter().any(|class| ClassWeight::is_name_of(name, class));
+            let signs = [Label::Int(-1), Label::Int(1)];
+            let numbers = learner.classes().is_empty() && learner.config.loss.reads() == Reads::Sign && learner.examples() > 0;
+            let classes = if numbers { &signs[..] } else { learner.classes() };
+            let known = |name: &&String| classes.iter().any(|class| ClassWeight::is_name_of(name, class));
             table.keys().filter(|name| !known(name)).cloned().collect()
         }
         _ => Vec::new(),
@@ -427,12 +446,14 @@ fn in_words(limit: f64, zeros_are_absent: bool) -> String {
     }
 }
 
-/// The columns whose unit is much too large for their last values. Without a scale, a column has no unit. Where all columns share one
-/// unit, some may be small beside others; then all of them must be narrow.
+/// The columns whose unit is much too large for their last values. Without a frame, a column has no unit. Where all columns share one
+/// unit, some may be small beside others; then all of them must be narrow. Where columns are not scaled, `gamma` may be chosen for the units of the
+/// data, so the values of kernels of distance decide, too.
 fn narrow_columns(learner: &Learner) -> Vec<(usize, f64)> {
     let factors = learner.frame().1;
     let varying: Vec<_> = learner.rounding.ranges(FEWEST).enumerate().filter(|(_, range)| *range > 0.0).collect();
-    let mut narrow: Vec<_> = varying.iter().copied().filter(|(_, range)| *range < NARROW).collect();
+    let sees = |range: f64| learner.config.scale == Scale::None && a_kernel_sees(learner, range);
+    let mut narrow: Vec<_> = varying.iter().copied().filter(|(_, range)| *range < NARROW && !sees(*range)).collect();
     let shared = factors.windows(2).all(|pair| pair[0] == pair[1]);
     if factors.is_empty() || (shared && narrow.len() < varying.len()) {
         return Vec::new();
@@ -440,6 +461,21 @@ fn narrow_columns(learner: &Learner) -> Vec<(usize, f64)> {
     narrow.sort_by(|a, b| a.1.total_cmp(&b.1));
     narrow
 }
+
+/// Whether a kernel of distance changes by more than [`SEEN`] of k(x, x) over a range of one column.
+fn a_kernel_sees(learner: &Learner, range: f64) -> bool {
+    let range = range as f32;
+    let change = |kernel: &AnyKernel| match kernel.of_manhattan_distance() {
+        true => 1.0 - kernel.eval(-0.5 * range, 0.0, 0.0) / kernel.eval(0.0, 0.0, 0.0),
+        false => 1.0 - kernel.eval(0.0, range * range, 0.0) / kernel.eval(0.0, 0.0, 0.0),
+    };
+    let kernels = learner.engine.basis.space.kernels();
+    kernels.iter().filter(|kernel| kernel.translation_invariant()).any(|kernel| change(kernel) > SEEN)
+}
+
+/// A kernel value that changes by a smaller share over the range of a column hardly depends on the column: a Gaussian kernel with gamma = 1
+/// changes by this over a hundredth of a unit.
+const SEEN: f32 = 1e-4;
 
 /// A column is narrow if its values differ by less than this share of its unit.
 const NARROW: f64 = 2e-3;

@@ -61,6 +61,9 @@ fn walk(case: &Case, run: &mut Run) -> Result<(), Failure> {
         skips(run, run.learner.skipped() > skipped, &before, &seen, t)?;
         alerts.count(run, &seen, t)?;
         ledger.count(run, &seen, t);
+        if run.learner.skipped() > skipped {
+            ledger.skip();
+        }
         run.follow(&seen);
         if seen.rescaled {
             ledger.begin_anew();

@@ -29,6 +29,8 @@ pub struct Ledger {
     bank: f64,
     /// What the bank and its heads had lost when the certificates began anew.
     before: (f64, Vec<f64>),
+    /// Whether a step was skipped since the certificates began. Its loss is in no sum.
+    skipped: bool,
 }
 
 /// A function chosen in hindsight.
@@ -57,7 +59,13 @@ impl Ledger {
             regularised: vec![0.0; heads],
             bank: 0.0,
             before: (0.0, vec![0.0; heads]),
+            skipped: false,
         }
+    }
+
+    /// A step was not taken.
+    pub fn skip(&mut self) {
+        self.skipped = true;
     }
 
     /// The certificates begin anew after this row: regret is counted from here. The losses that a bank keeps are those of all rows.
@@ -109,8 +117,14 @@ impl Ledger {
             return Ok(0);
         }
         self.bank_losses(run, t)?;
+        if run.learner.skipped() > 0 && run.learner.regret_bound(0.0, 0.0).is_some() {
+            return fail("regret after a skipped step", t, "the learner states a bound".into());
+        }
         let mut certified = 0;
         for h in 0..self.losses.len() {
+            if self.skipped && run.learner.engine().heads()[h].regret().bound(0.0, 0.0).is_some() {
+                return fail("regret after a skipped step", t, format!("head {h} states a bound"));
+            }
             if run.learner.engine().heads()[h].regret().bound(0.0, 0.0).is_none() {
                 continue;
             }

@@ -142,3 +142,37 @@ fn a_rare_class_is_found() {
     println!("recall {without} without weights, {recall} with balanced classes at {alarms} false alarms");
     assert!(without < 0.05 && recall > 0.4 && alarms < 0.1, "{without} {recall} {alarms}");
 }
+
+/// However targets are given, a table that names their classes has no absent class, and a name that is none of them is one.
+#[test]
+fn classes_that_examples_had_are_not_absent() {
+    let (x, _, _) = stream(&["no", "yes"], 120);
+    let signs: Vec<f64> = (0..120).map(|i| if i % 3 == 0 { 1.0 } else { -1.0 }).collect();
+    let named = |names: [Label; 2]| (0..120).map(|i| names[usize::from(i % 3 == 0)].clone()).collect::<Vec<Label>>();
+    let absent = |setting: &str, targets: &dyn Fn(Batch<'_>, &mut Learner)| {
+        let settings = format!("loss = 'hinge'\n{LEARNER}\nclass_weight = {setting}");
+        let mut learner = Learner::new(Config::from_toml(&settings).unwrap()).unwrap();
+        targets(Batch::new(&x, 2), &mut learner);
+        let health = learner.health();
+        let said = health.findings(|c| c.to_string()).iter().any(|line| line.contains("class_weight"));
+        assert_eq!(said, !health.absent_classes.is_empty());
+        health.absent_classes
+    };
+    let of_numbers = |batch: Batch<'_>, learner: &mut Learner| learner.learn(&batch.numbers(&signs)).map(drop).unwrap();
+    for names in
+        [[Label::Int(-1), Label::Int(1)], ["no".into(), "yes".into()], ["false".into(), "true".into()], [0.into(), 1.into()]]
+    {
+        let labels = named(names.clone());
+        let of_labels = |batch: Batch<'_>, learner: &mut Learner| learner.learn(&batch.labels(&labels)).map(drop).unwrap();
+        let [a, b] = [names[0].to_string(), names[1].to_string()];
+        let tables = [format!("{{ '{a}' = 0.1 }}"), format!("{{ '{b}' = 2.0 }}"), format!("{{ '{a}' = 0.1, '{b}' = 1.0 }}")];
+        for table in &tables {
+            assert!(absent(table, &of_labels).is_empty(), "{table}");
+            if names[0] == Label::Int(-1) {
+                assert!(absent(table, &of_numbers).is_empty(), "{table}, numbers");
+            }
+        }
+        assert_eq!(absent(&format!("{{ '{a}' = 0.1, other = 2.0 }}"), &of_labels), ["other"]);
+    }
+    assert_eq!(absent("{ '-1' = 0.1, '2' = 2.0 }", &of_numbers), ["2"]);
+}

@@ -116,7 +116,7 @@ class KernelEstimator(base.Estimator):
                     return
                 self._widen(features)
             self._features.learn(self.learner, x, *target)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             check_row(x, self._features.advice)
             raise
         self._count_ignored(x.keys(), 1)
@@ -160,7 +160,7 @@ class KernelEstimator(base.Estimator):
         try:
             learner, features = self._reader(self._features.unseen(x.keys()))
             return features.predict(learner, x)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             check_row(x, self._features.advice)
             raise
 

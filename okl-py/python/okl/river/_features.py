@@ -13,7 +13,7 @@ from river.utils import dataframe
 from scipy.sparse import csr_matrix
 
 from okl import Learner
-from okl._columns import check_collected, said_of
+from okl._columns import BEYOND, check_collected, said_of, said_of_the_first_beyond
 from okl._okl import hash_feature, learn_row, predict_row
 
 if TYPE_CHECKING:
@@ -162,6 +162,8 @@ def numbers(frame: nw.DataFrame[Any], advice: Mapping[str, str]) -> NDArray[np.f
             raise TypeError(f"column {name!r}: found {dtype}, expected numbers; {advice['a date']}")
     try:
         return dataframe.to_numpy(frame)
+    except OverflowError:
+        raise ValueError(said_of_the_first_beyond(frame.to_native())) from None
     except (TypeError, ValueError):
         for name in frame.columns:
             for row, value in enumerate(frame[name].to_list()):
@@ -186,6 +188,9 @@ def check_row(x: Mapping[Hashable, Any], advice: Mapping[str, str]) -> None:
         except TypeError:
             said = advice[kind_of(value) or "text"]
             raise TypeError(f"feature {name!r}: found {value!r}, expected a number; {said}") from None
+        except OverflowError:  # its digits may be too many to show
+            found = f"a whole number {BEYOND}"
+            raise ValueError(f"feature {name!r}: found {found}, {expected(LARGEST, advice)}") from None
         if not size <= LARGEST:
             raise ValueError(f"feature {name!r}: found {value!r}, {expected(size, advice)}") from None
 
@@ -246,6 +251,10 @@ def as_number(target: Any) -> float:
         size = math.fabs(target)
     except TypeError:
         raise TypeError(f"target {target!r} is of type {type(target).__name__}, expected a number") from None
+    except OverflowError:
+        raise ValueError(
+            f"the target is a whole number {BEYOND}, expected a finite number; rescale the targets"
+        ) from None
     if not math.isfinite(size):
         raise ValueError(f"target {target!r}, expected a finite number; leave the row out")
     return float(target)

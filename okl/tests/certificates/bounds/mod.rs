@@ -7,7 +7,7 @@ mod rates;
 mod regret;
 mod truncation;
 use crate::support::functions::{Data, Function, Rng, dot, gauss, learner, loss, predict};
-use okl::Learner;
+use okl::{Batch, Config, Learner};
 
 // Truncation: N(11)
 
