@@ -88,7 +88,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut learner = Learner::new(Config::from_toml(&settings)?)?;
     learner.set_threads(threads)?;
     learner.set_place(Some(Box::new(Nothing { rows: request, ..Nothing::default() })));
-    let (begun, began_at) = (Instant::now(), of_processor());
+    let (begun, began_at, faults) = (Instant::now(), of_processor(), page_faults());
     let (mut since, mut last_at) = (Instant::now(), began_at);
     let mut sum = 0.0;
     learner.learn_with(&Batch::new(&x, features).numbers(&y), |row, outcome| {
@@ -103,10 +103,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let took = [begun.elapsed().as_secs_f64(), of_processor() - began_at];
     let each = took.map(|seconds| 1e6 * seconds / rows as f64);
     println!(
-        "learn {rows} x {features} -> {outputs}, {threads} threads: {:.2} s, {:.2} µs a row, processor {:.2} µs; {} terms, sum {sum}",
+        "learn {rows} x {features} -> {outputs}, {threads} threads: {:.2} s, {:.2} µs a row, processor {:.2} µs, {:.3} page faults; {} terms, sum {sum}",
         took[0],
         each[0],
         each[1],
+        (page_faults() - faults) / rows as f64,
         learner.terms()
     );
     Ok(())
@@ -116,6 +117,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn of_processor() -> f64 {
     let said = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     said.split_whitespace().next().and_then(|nanoseconds| nanoseconds.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
+}
+
+/// The page faults of this program; 0 where the system does not say.
+fn page_faults() -> f64 {
+    let said = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let of_fields = said.rsplit(')').next().and_then(|fields| fields.split_whitespace().nth(7));
+    of_fields.and_then(|faults| faults.parse().ok()).unwrap_or(0.0)
 }
 
 /// Rows around 40 centres, and targets that are smooth functions of them.
