@@ -12,6 +12,7 @@
 
 mod changes;
 mod chunks;
+mod lanes;
 mod steps;
 
 pub(crate) use changes::{Changes, Rewrite};
@@ -322,16 +323,6 @@ impl Coordinates {
     /// Computes the sum of every column over one chunk of slots.
     pub(crate) fn sum_chunk(&self, backend: Backend, row: &[f32], chunk: usize, totals: &mut [f64]) {
         self.sum_columns(backend, row, chunk * CHUNK, 0, totals);
-    }
-
-    /// Continues the lanes of the sums of every column over the `row.len()` slots of a chunk that start at `slot`.
-    pub(crate) fn sum_lanes(&self, backend: Backend, row: &[f32], slot: usize, lanes: &mut [[f64; LANES]]) {
-        let column = |i: usize| &self.data[i * self.stride + slot..][..row.len()];
-        for (group, lanes) in lanes.chunks_mut(TOGETHER).enumerate() {
-            let columns: [&[f64]; TOGETHER] =
-                std::array::from_fn(|i| if i < lanes.len() { column(group * TOGETHER + i) } else { &[] });
-            backend.lane_sums(row, &columns[..lanes.len()], lanes);
-        }
     }
 
     /// Sums `sums.len()` columns, starting with column `first`, over the `row.len()` slots that start at `slot`; `TOGETHER`

@@ -28,6 +28,8 @@ pub(crate) const ROWS: usize = LANES;
 pub struct Block {
     rows: usize,
     planes: usize,
+    /// The first slot that has values; those before it are summed elsewhere.
+    first: usize,
     stride: usize,
     terms: Aligned<f32>,
     own: Aligned<f32>,
@@ -109,7 +111,7 @@ impl Block {
     pub(crate) fn begin(&mut self, rows: usize, planes: usize, filled: usize, slots: usize) {
         debug_assert!(rows <= ROWS);
         let stride = slots.next_multiple_of(LANES);
-        (self.rows, self.planes, self.stride) = (rows, planes, stride);
+        (self.rows, self.planes, self.first, self.stride) = (rows, planes, 0, stride);
         self.terms.at_least(planes * rows * stride);
         if rows > 1 {
             self.own.at_least(planes * rows * LANES);
@@ -122,6 +124,17 @@ impl Block {
         self.used_columns = 0;
         self.weighted.is_packed = false;
         self.spare = self.features.take().or(self.spare.take());
+    }
+
+    /// The same against the slots from `first` on. There are no values for slots before it.
+    pub(crate) fn begin_from(&mut self, first: usize, rows: usize, planes: usize, filled: usize, slots: usize) {
+        self.begin(rows, planes, filled - first, slots - first);
+        self.first = first;
+    }
+
+    /// The first slot that has values.
+    pub(crate) fn first(&self) -> usize {
+        self.first
     }
 
     /// Starts a block of sparse rows whose features are the basis functions.
@@ -178,7 +191,7 @@ impl Block {
         self.terms.bytes() + self.own.bytes() + self.index.bytes() + rows
     }
 
-    /// The buffer for the values of rows against slots.
+    /// The buffer for the values of rows against slots, from [`Block::first`] on.
     pub fn terms_mut(&mut self) -> Values<'_> {
         let plane = self.rows * self.stride;
         Values { data: &mut self.terms[..self.planes * plane], plane, stride: self.stride }
@@ -255,8 +268,8 @@ impl Block {
         for plane in 0..self.planes {
             let row = (plane * self.rows + r) * self.stride;
             let own = (plane * self.rows + r) * LANES;
-            for &(slot, source) in new {
-                self.terms[row + slot] = match source {
+            for &(slot, source) in new.iter().filter(|(slot, _)| *slot >= self.first) {
+                self.terms[row + slot - self.first] = match source {
                     Source::Row(i) => self.own[own + i],
                     Source::Column(c) => self.columns[c][plane * LANES + r],
                 };
@@ -274,9 +287,9 @@ impl Block {
         }
     }
 
-    /// The values of row `r` against the first `slots` slots.
+    /// The values of row `r` against the first `slots` slots, from [`Block::first`] on.
     pub(crate) fn row(&self, plane: usize, r: usize, slots: usize) -> &[f32] {
         let start = (plane * self.rows + r) * self.stride;
-        &self.terms[start..start + slots]
+        &self.terms[start..start + slots - self.first]
     }
 }

@@ -265,17 +265,18 @@ impl<K: DotKernel + Clone> Dense<K> {
     /// Computes the values of rows against some panels of terms.
     fn all_values(&self, rows: Points<'_>, panels: Range<usize>, block: &mut Block) {
         let slots = panels.start * LANES..panels.end * LANES;
+        let first = block.first();
         let part = (panels != (0..self.panels.panels())).then(|| self.panels.part(panels));
         let panels = part.as_ref().unwrap_or(&self.panels);
         let Values { data, plane, stride } = block.terms_mut();
-        let out = Values { data: &mut data[slots.start..], plane, stride };
+        let out = Values { data: &mut data[slots.start - first..], plane, stride };
         self.plain_values(self.threads, rows, Packed { panels, squares: &self.squares[slots.clone()] }, out);
         let Some(weights) = self.weights_in_use() else { return };
         let count = rows.squares.len();
         let mut weighted = std::mem::take(block.weighted());
         weights.weigh_rows(self.backend, rows.rows.numbers(), &mut weighted.rows, &mut weighted.squares[..count]);
         let Values { data, plane, stride } = block.terms_mut();
-        let out = Values { data: &mut data[slots.start..], plane, stride };
+        let out = Values { data: &mut data[slots.start - first..], plane, stride };
         let terms = Packed { panels, squares: &weights.squares[slots] };
         self.heavy_values(self.threads, [weighted.points(self.features(), count), rows], terms, out);
         *block.weighted() = weighted;

@@ -222,7 +222,8 @@ impl<P: Space> Basis for Terms<P> {
 
     fn begin_partly(&self, rows: RowsOf<'_, Self>, block: &mut Block, slots: &[Range<usize>]) {
         let (count, filled) = (P::count(rows), self.row_len());
-        block.begin(count, self.space.planes(), filled, (self.slots() + count).next_multiple_of(LANES));
+        let first = slots.first().map_or(filled, |slots| slots.start);
+        block.begin_from(first, count, self.space.planes(), filled, (self.slots() + count).next_multiple_of(LANES));
         slots.iter().for_each(|slots| self.space.against_some(rows, slots.clone(), block));
         if count > 1 {
             self.space.among_rows(rows, block);

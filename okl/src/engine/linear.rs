@@ -61,7 +61,7 @@ impl LinearReader {
 
     /// |x|² of the row that was read last.
     pub fn square(&self) -> f32 {
-        gram::square(&self.row)
+        if self.row.is_empty() { 0.0 } else { gram::square(&self.row) }
     }
 
     /// Sets the scores to 0, for a row whose kernel values overflow.

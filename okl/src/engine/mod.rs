@@ -340,7 +340,8 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             self.heads[0].f.changes_mut().begin(summed);
             let slots = self.basis.slots() + ROWS;
             self.heads.iter_mut().for_each(|head| head.f.reserve_ample(slots));
-            self.block.reserve_ample(self.basis.planes(), slots);
+            let first = left.first().map_or(self.basis.row_len(), |left| left.start);
+            self.block.reserve_ample(self.basis.planes(), slots - first);
             self.basis.begin_partly(rows, &mut self.block, &left);
             self.reader.begin_elsewhere(self.heads.len());
             return;
@@ -411,7 +412,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         let values = |plane| block.row(plane, r, slots);
         let of_kept = kept.held().map(|totals| Sums::Kept(totals, totals.layout(basis.places())));
         let held = away.sums().map(|(held, ahead)| Sums::Place(held, ahead)).or(of_kept).map(|held| (held, *first + r));
-        reader.read(heads, &Row { output, backend, values, features: block.features(r), r, held });
+        reader.read(heads, &Row { output, backend, values, features: block.features(r), r, first: block.first(), held });
         linear_reader.read(&linear.heads, (backend, output), F::Space::points(rows), r);
         if let Some(bank) = bank {
             bank.read(with_readings((heads, linear), (reader, linear_reader)).flat_map(|(head, at)| head.scores(at)));

@@ -25,7 +25,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             for r in 0..F::Space::count(part) {
                 let values = |plane| block.row(plane, r, slots);
                 let features = block.features(r);
-                reader.read(&self.heads, &Row { output: &self.output, backend, values, features, r, held: None });
+                reader.read(&self.heads, &Row { output: &self.output, backend, values, features, r, first: 0, held: None });
                 linear.read(&self.linear.heads, (backend, &self.output), F::Space::points(part), r);
                 each(first + r, self.scores_of(reader, linear, combined));
             }
@@ -49,7 +49,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             for r in 0..F::Space::count(part) {
                 let values = |plane| block.row(plane, r, slots);
                 let held = Some((held, first + r));
-                reader.read(&self.heads, &Row { output: &self.output, backend, values, features: None, r, held });
+                reader.read(&self.heads, &Row { output: &self.output, backend, values, features: None, r, first: 0, held });
                 each(first + r, self.scores_of(reader, linear, combined));
             }
         }

@@ -10,7 +10,7 @@ use crate::engine::ahead::Ahead;
 use crate::engine::elsewhere::Held;
 use crate::engine::head::Head;
 use crate::engine::kept::{At, Layout, Totals};
-use crate::gram::{self, Backend, CHUNK, LANES};
+use crate::gram::{Backend, CHUNK, LANES};
 use crate::parts::output::Output;
 use crate::parts::step::StepSize;
 
@@ -32,8 +32,9 @@ enum Way {
 pub(crate) struct Row<'a, V> {
     pub output: &'a Output,
     pub backend: Backend,
-    /// The kernel values of the row in a plane.
+    /// The kernel values of the row in a plane, from slot `first` on.
     pub values: V,
+    pub first: usize,
     /// The features of the row, if they are the basis functions and rows are sparse; then there are no values.
     pub features: Option<SparseRow<'a>>,
     /// The number of the row in its block.
@@ -169,7 +170,7 @@ impl Reader {
     }
 
     fn read_elsewhere<'r, S: StepSize>(&mut self, heads: &[Head<S>], row: &Row<'_, impl Fn(usize) -> &'r [f32]>) {
-        let Row { output, backend, values, held, .. } = row;
+        let Row { output, backend, values, first, held, .. } = row;
         let Some((held, r)) = *held else { return };
         let Reader { sums, fresh, lanes, readings, .. } = self;
         for (head, to) in heads.iter().zip(readings) {
@@ -178,21 +179,22 @@ impl Reader {
             sums.resize(columns, 0.0);
             fresh.resize(columns, 0.0);
             let row = values(head.plane);
+            let slots = first + row.len();
             let mut sum_here = |chunk: usize, ahead: Option<&Ahead>, sums: &mut [f64]| {
-                let end = row.len().min((chunk + 1) * CHUNK);
+                let end = slots.min((chunk + 1) * CHUNK);
                 match ahead.and_then(|ahead| ahead.lanes_of(r, chunk, &head.f, lanes)) {
-                    Some(slot) => {
-                        head.f.sum_lanes(*backend, &row[slot..end], slot, lanes);
-                        fresh.iter_mut().zip(&*lanes).for_each(|(total, lanes)| *total = gram::total_of_lanes(lanes));
+                    Some((slot, lanes)) => {
+                        let others = if slot < end { &row[slot - first..end - first] } else { &[] };
+                        head.f.totals_from(*backend, lanes, others, slot, fresh);
                     }
-                    None => head.f.sum_chunk(*backend, &row[chunk * CHUNK..end], chunk, fresh),
+                    None => head.f.sum_chunk(*backend, &row[chunk * CHUNK - first..end - first], chunk, fresh),
                 }
                 Held::add(fresh, &head.f, sums);
             };
             match held {
                 Sums::Place(held, ahead) => {
                     Held::add(held.running(r), &head.f, sums);
-                    for chunk in held.folded..row.len().div_ceil(CHUNK) {
+                    for chunk in held.folded..slots.div_ceil(CHUNK) {
                         match held.total(r, chunk) {
                             Some(total) => Held::add(total, &head.f, sums),
                             None => sum_here(chunk, Some(ahead), sums),

@@ -53,7 +53,7 @@ impl Centres {
         reader.begin(heads, output, basis, (block, count), [true, true]);
         for r in 0..count {
             let values = |plane: usize| block.row(plane, r, length);
-            reader.read(heads, &Row { output, backend, values, features: None, r, held: None });
+            reader.read(heads, &Row { output, backend, values, features: None, r, first: 0, held: None });
             each(r, &values, &reader.readings);
         }
     }

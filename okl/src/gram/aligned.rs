@@ -35,8 +35,10 @@ impl<T: Copy + Default> Aligned<T> {
         self.data.reserve_exact((len + spare).saturating_sub(self.data.len()));
         self.start = self.data.as_ptr().align_offset(LINE).min(spare);
         self.data.resize((self.start + len).max(old + self.len), T::default());
-        self.data.copy_within(old..old + self.len, self.start);
-        self.data[self.start + self.len..].fill(T::default());
+        if self.start != old {
+            self.data.copy_within(old..old + self.len, self.start);
+            self.data[self.start + self.len..].fill(T::default());
+        }
         self.data.truncate(self.start + len);
         self.len = len;
     }

@@ -31,6 +31,7 @@ mod neon;
 mod panels;
 pub(crate) mod pool;
 mod portable;
+mod row_lanes;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -190,16 +191,34 @@ impl Backend {
         self.run(portable::WeightedSums { k, columns, out });
     }
 
-    /// Continues the sums of [`Backend::weighted_sums`] within a chunk: lane `l` of column `c` accumulates the slots `j % LANES == l`.
-    /// When all slots of the chunk have been added, [`total_of_lanes`] is its total.
+    /// The totals of [`Backend::weighted_sums`] over a chunk whose first slots have been summed: their lanes are given
+    /// ([`Backend::lanes_of_rows`]), and `k` and `columns` are those of the slots behind them.
     ///
     /// # Panics
-    /// As [`Backend::weighted_sums`].
-    pub(crate) fn lane_sums(self, k: &[f32], columns: &[&[f64]], lanes: &mut [[f64; LANES]]) {
+    /// As [`Backend::weighted_sums`], or if `lanes` and `columns` differ in length.
+    pub(crate) fn totals_from(self, lanes: &[[f64; LANES]], k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
         assert_eq!(k.len() % LANES, 0, "sums run over whole panels");
-        assert_eq!(columns.len(), lanes.len(), "one sum per column");
+        assert!(columns.len() == out.len() && columns.len() == lanes.len(), "one sum per column");
         assert!(columns.iter().all(|c| c.len() == k.len()), "one coefficient per kernel value");
-        self.run(portable::LaneSums { k, columns, lanes });
+        self.run(portable::TotalsFrom { lanes, k, columns, out });
+    }
+
+    /// The lanes of [`Backend::weighted_sums`] for every row and column over the first slots of a chunk; several rows in one call are faster than one by one. The
+    /// `rows` rows of `k` start `stride` apart, those of `lanes` start `apart` apart.
+    ///
+    /// # Panics
+    /// If columns differ in length, their length is not a multiple of [`LANES`], or `k` or `lanes` is too short.
+    pub(crate) fn lanes_of_rows(
+        self,
+        (k, stride): (&[f32], usize),
+        columns: &[&[f64]],
+        (lanes, apart): (&mut [[f64; LANES]], usize),
+        rows: usize,
+    ) {
+        let slots = columns.first().map_or(0, |column| column.len());
+        assert_eq!(slots % LANES, 0, "sums run over whole panels");
+        assert!(columns.iter().all(|c| c.len() == slots), "one coefficient per kernel value");
+        self.run(row_lanes::RowLanes { k, stride, columns, lanes, apart, rows });
     }
 
     /// `|row|²` of every row, by the chain of [`square`]. Several rows in one call are several times faster than one by one.
@@ -279,11 +298,6 @@ impl Backend {
     pub(crate) fn compiled(self, work: impl Compiled) {
         self.run(portable::Plain(work));
     }
-}
-
-/// The total of a chunk from its lanes; see [`Backend::lane_sums`].
-pub(crate) fn total_of_lanes(lanes: &[f64; LANES]) -> f64 {
-    portable::tree(lanes)
 }
 
 /// `|x|²` as one chain of fused multiply-adds: the bits of `<x, x>` in [`Backend::dots`].

@@ -5,6 +5,7 @@
 use std::array::from_fn;
 
 use super::panels::{Line, Matrix, Panel};
+use super::row_lanes::RowLanes;
 use super::window::Window;
 use super::{CHUNK, LANES};
 
@@ -16,7 +17,7 @@ pub(super) trait Job {
 
 /// How many rows and terms an instruction set holds in registers. The shape of a tile changes the speed, never a bit of the
 /// result.
-pub(super) trait Tiling {
+pub(super) trait Tiling: Sized {
     /// The number of rows of a full tile.
     const ROWS: usize;
 
@@ -26,10 +27,16 @@ pub(super) trait Tiling {
     /// Computes one total per column.
     fn sums(k: &[f32], columns: &[&[f64]], out: &mut [f64]);
 
-    /// Continues the lanes of every column within a chunk.
+    /// Computes one total per column from the lanes of the first slots of a chunk and the kernel values of the others.
     #[inline(always)]
-    fn lanes(k: &[f32], columns: &[&[f64]], lanes: &mut [[f64; LANES]]) {
-        lanes_by_one(k, columns, lanes);
+    fn totals_from(lanes: &[[f64; LANES]], k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
+        totals_by_one(lanes, k, columns, out);
+    }
+
+    /// Computes the lanes of every row and column within a chunk.
+    #[inline(always)]
+    fn row_lanes(job: RowLanes<'_>) {
+        job.row_by_row();
     }
 }
 
@@ -218,35 +225,31 @@ pub(super) struct Squares<'a> {
 impl Job for Squares<'_> {
     #[inline(always)]
     fn run<T: Tiling>(self) {
-        let rest = squares_by::<8>(self.rows, 0, self.out);
-        let rest = squares_by::<4>(self.rows, rest, self.out);
-        let rest = squares_by::<2>(self.rows, rest, self.out);
-        squares_by::<1>(self.rows, rest, self.out);
-    }
-}
-
-/// Computes squared norms from row `first` on, `R` at a time. Returns the first row that is left over.
-#[inline(always)]
-fn squares_by<const R: usize>(rows: Matrix<'_>, first: usize, out: &mut [f32]) -> usize {
-    let groups = out[first..].as_chunks_mut::<R>().0;
-    for (g, group) in groups.iter_mut().enumerate() {
-        *group = squares(from_fn(|i| rows.row(first + g * R + i)));
-    }
-    first + groups.len() * R
-}
-
-/// The squared norms of `R` rows. Their chains are interleaved, because a single chain waits for each multiply-add to finish.
-#[inline(always)]
-fn squares<const R: usize>(rows: [&[f32]; R]) -> [f32; R] {
-    let dim = rows[0].len();
-    let rows: [&[f32]; R] = from_fn(|i| &rows[i][..dim]);
-    let mut acc = [0.0f32; R];
-    for k in 0..dim {
-        for (acc, row) in acc.iter_mut().zip(rows) {
-            *acc = row[k].mul_add(row[k], *acc);
+        for (group, out) in self.out.chunks_mut(SQUARED_TOGETHER).enumerate() {
+            squares(self.rows, group * SQUARED_TOGETHER, out);
         }
     }
-    acc
+}
+
+/// The number of rows whose squared norms are computed together, and the number of features of one row before the next row's turn.
+const SQUARED_TOGETHER: usize = 8;
+const SQUARED_FEATURES: usize = 8;
+
+/// The squared norms of a few rows. Their chains take turns after some features, because a single chain waits for each multiply-add to
+/// finish. Not one feature after the other: the optimiser would collect a feature of all rows in one vector, which takes five times as long.
+#[inline(always)]
+fn squares(rows: Matrix<'_>, first: usize, out: &mut [f32]) {
+    out.fill(0.0);
+    for start in (0..rows.dim()).step_by(SQUARED_FEATURES) {
+        for (i, square) in out.iter_mut().enumerate() {
+            let row = &rows.row(first + i)[start..];
+            let mut acc = *square;
+            for x in row.iter().take(SQUARED_FEATURES) {
+                acc = x.mul_add(*x, acc);
+            }
+            *square = acc;
+        }
+    }
 }
 
 pub(super) struct WeightedSums<'a> {
@@ -274,7 +277,7 @@ pub(super) fn sums_by_one(k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
 }
 
 #[inline(always)]
-fn lanes_of_one(k: &[[f32; LANES]], a: &[[f64; LANES]], mut acc: [f64; LANES]) -> [f64; LANES] {
+pub(super) fn lanes_of_one(k: &[[f32; LANES]], a: &[[f64; LANES]], mut acc: [f64; LANES]) -> [f64; LANES] {
     for (k, a) in k.iter().zip(a) {
         accumulate(&mut acc, k, a);
     }
@@ -319,35 +322,40 @@ fn accumulate(acc: &mut [f64; LANES], k: &[f32; LANES], column: &[f64; LANES]) {
     }
 }
 
-/// The lanes of rule 3, within a chunk.
-pub(super) struct LaneSums<'a> {
+/// The totals of rule 3 of a chunk, from the lanes of its first slots and the kernel values of the others.
+pub(super) struct TotalsFrom<'a> {
+    pub(super) lanes: &'a [[f64; LANES]],
     pub(super) k: &'a [f32],
     pub(super) columns: &'a [&'a [f64]],
-    pub(super) lanes: &'a mut [[f64; LANES]],
+    pub(super) out: &'a mut [f64],
 }
 
-impl Job for LaneSums<'_> {
+impl Job for TotalsFrom<'_> {
     #[inline(always)]
     fn run<T: Tiling>(self) {
-        T::lanes(self.k, self.columns, self.lanes);
+        T::totals_from(self.lanes, self.k, self.columns, self.out);
     }
 }
 
 #[inline(always)]
-fn lanes_by_one(k: &[f32], columns: &[&[f64]], lanes: &mut [[f64; LANES]]) {
-    for (a, lanes) in columns.iter().zip(lanes) {
-        *lanes = lanes_of_one(k.as_chunks().0, a.as_chunks().0, *lanes);
+fn totals_by_one(lanes: &[[f64; LANES]], k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
+    for ((a, lanes), total) in columns.iter().zip(lanes).zip(out) {
+        *total = tree(&lanes_of_one(k.as_chunks().0, a.as_chunks().0, *lanes));
     }
 }
 
 #[inline(always)]
-pub(super) fn lanes_by_four(k: &[f32], columns: &[&[f64]], lanes: &mut [[f64; LANES]]) {
+pub(super) fn totals_by_four(lanes: &[[f64; LANES]], k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
     let (fours, columns_rest) = columns.as_chunks::<4>();
-    let (lanes, lanes_rest) = lanes.as_chunks_mut::<4>();
-    for (four, lanes) in fours.iter().zip(lanes) {
-        *lanes = lanes_of_four(k.as_chunks().0, from_fn(|c| four[c].as_chunks().0), *lanes);
+    let (lanes, lanes_rest) = lanes.as_chunks::<4>();
+    let (totals, totals_rest) = out.as_chunks_mut::<4>();
+    for ((four, lanes), totals) in fours.iter().zip(lanes).zip(totals) {
+        let lanes = lanes_of_four(k.as_chunks().0, from_fn(|c| four[c].as_chunks().0), *lanes);
+        for (total, lanes) in totals.iter_mut().zip(&lanes) {
+            *total = tree(lanes);
+        }
     }
-    lanes_by_one(k, columns_rest, lanes_rest);
+    totals_by_one(lanes_rest, k, columns_rest, totals_rest);
 }
 
 /// Adds lanes by halves: 16, 8, 4, 2, 1. Not inlined, because the optimiser would otherwise use shorter vectors in the long loop

@@ -147,6 +147,36 @@ fn sums_keep_the_documented_order() {
     }
 }
 
+/// The lanes of the first slots of a chunk are computed for several rows at once, and continued row by row.
+#[test]
+fn lanes_of_rows_that_are_continued_give_the_totals_of_chunks() {
+    let mut random = XorShift(8);
+    let (slots, stride, apart) = (CHUNK, CHUNK + 5, 13);
+    for (rows, columns, first) in [(1, 1, 32), (3, 2, 0), (7, 4, 96), (8, 5, 512), (13, 11, 1024)] {
+        let k = random.many(rows * stride);
+        let data: Vec<Vec<f64>> =
+            (0..columns).map(|_| random.many(slots).iter().map(|a| f64::from(*a) / 3.0).collect()).collect();
+        let [begin, end]: [Vec<&[f64]>; 2] = [0..first, first..slots].map(|part| data.iter().map(|a| &a[part.clone()]).collect());
+        for backend in backends() {
+            // What the lanes held before does not matter, and nothing behind those of a row is written.
+            let mut lanes = vec![[7.0; LANES]; rows * apart];
+            backend.lanes_of_rows((&k, stride), &begin, (&mut lanes, apart), rows);
+            for (row, lanes) in lanes.chunks_exact(apart).enumerate() {
+                let (values, mut totals) = (&k[row * stride..][..slots], vec![0.0; columns]);
+                backend.totals_from(&lanes[..columns], &values[first..], &end, &mut totals);
+                for (total, a) in totals.iter().zip(&data) {
+                    assert_eq!(
+                        total.to_bits(),
+                        naive_sum(values, a).to_bits(),
+                        "{backend:?}, {rows} rows, {columns} columns, {first}"
+                    );
+                }
+                assert!(lanes[columns..].iter().all(|lanes| *lanes == [7.0; LANES]));
+            }
+        }
+    }
+}
+
 fn some_kernels() -> Vec<AnyKernel> {
     vec![
         AnyKernel::Gaussian { gamma: 0.3 },

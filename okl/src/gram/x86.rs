@@ -5,7 +5,8 @@ use std::arch::is_x86_feature_detected;
 
 use super::LANES;
 use super::panels::Panel;
-use super::portable::{Job, Link, Rows, Tiling, lanes_by_four, sums_by_four, sums_by_one, sweep};
+use super::portable::{Job, Link, Rows, Tiling, sums_by_four, sums_by_one, sweep, totals_by_four};
+use super::row_lanes::RowLanes;
 use super::window::Window;
 
 /// 32 registers of 16 floats.
@@ -59,8 +60,15 @@ impl Tiling for Avx512 {
     }
 
     #[inline(always)]
-    fn lanes(k: &[f32], columns: &[&[f64]], lanes: &mut [[f64; LANES]]) {
-        lanes_by_four(k, columns, lanes);
+    fn totals_from(lanes: &[[f64; LANES]], k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
+        totals_by_four(lanes, k, columns, out);
+    }
+
+    /// 24 sums of a vector each leave room for four columns and the values of a row.
+    #[inline(always)]
+    fn row_lanes(mut job: RowLanes<'_>) {
+        let first = job.tiles::<6, 4, 8>(0);
+        job.tiles::<8, 1, 8>(first);
     }
 }
 
@@ -106,5 +114,11 @@ impl Tiling for Avx2 {
     #[inline(always)]
     fn sums(k: &[f32], columns: &[&[f64]], out: &mut [f64]) {
         sums_by_one(k, columns, out);
+    }
+
+    #[inline(always)]
+    fn row_lanes(mut job: RowLanes<'_>) {
+        let first = job.tiles::<3, 4, 4>(0);
+        job.tiles::<8, 1, 4>(first);
     }
 }

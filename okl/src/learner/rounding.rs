@@ -26,50 +26,68 @@ const EVERY: u64 = 8;
 pub(crate) struct Rounding {
     /// The number of examples after the warm-up.
     pub examples: u64,
-    pub columns: Vec<Column>,
+    columns: Vec<Column>,
+    window: Window,
 }
 
-/// The rounding errors of a column.
+/// The rounding errors of a column in complete windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Column {
+struct Column {
     /// The number of examples in the earlier windows in which the column lost digits.
     lossy: u64,
     /// The largest rounding error divided by the range, in the last complete window.
     last: f64,
-    /// Of the current window: smallest value, largest value, largest rounding error.
-    low: f64,
-    high: f64,
-    error: f64,
 }
 
-impl Column {
-    fn start(&mut self, u: f64) {
-        (self.low, self.high, self.error) = (u, u, 0.0);
+/// Of the current window: smallest value, largest value and largest rounding error of each column. Separate lists, so that the loop over the
+/// columns vectorises.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Window {
+    low: Vec<f64>,
+    high: Vec<f64>,
+    error: Vec<f64>,
+}
+
+impl Window {
+    fn start(&mut self, row: &[f64]) {
+        self.resize(row.len());
+        self.low.iter_mut().zip(row).for_each(|(low, u)| *low = clamped(*u));
+        self.high.copy_from_slice(&self.low);
+        self.error.fill(0.0);
     }
 
-    fn add(&mut self, u: f64) {
-        (self.low, self.high) = (smaller(u, self.low), larger(u, self.high));
-        self.error = larger((u - f64::from(u as f32)).abs(), self.error);
-    }
-
-    /// Largest minus smallest value; 0 if the difference is a rounding error.
-    fn range(&self) -> f64 {
-        let (range, size) = (self.high - self.low, self.high.abs().max(self.low.abs()));
-        if range > CONSTANT * size { range } else { 0.0 }
-    }
-
-    /// The largest rounding error as a share of the range; 0 for a constant column.
-    fn share(&self) -> f64 {
-        match self.range() {
-            0.0 => 0.0,
-            range => self.error / range,
+    fn add(&mut self, row: &[f64]) {
+        let columns = self.low.iter_mut().zip(&mut self.high).zip(&mut self.error);
+        for (((low, high), error), u) in columns.zip(row) {
+            let u = clamped(*u);
+            (*low, *high) = (smaller(u, *low), larger(u, *high));
+            *error = larger((u - f64::from(u as f32)).abs(), *error);
         }
     }
 
-    fn end_window(&mut self) {
-        self.last = self.share();
-        self.lossy += if self.last > LARGE { WINDOW } else { 0 };
+    fn resize(&mut self, columns: usize) {
+        [&mut self.low, &mut self.high, &mut self.error].into_iter().for_each(|list| list.resize(columns, 0.0));
     }
+
+    /// Largest minus smallest value of a column; 0 if the difference is a rounding error.
+    fn range(&self, column: usize) -> f64 {
+        let (low, high) = (self.low[column], self.high[column]);
+        let (range, size) = (high - low, high.abs().max(low.abs()));
+        if range > CONSTANT * size { range } else { 0.0 }
+    }
+
+    /// The largest rounding error of a column as a share of the range; 0 for a constant column.
+    fn share(&self, column: usize) -> f64 {
+        match self.range(column) {
+            0.0 => 0.0,
+            range => self.error[column] / range,
+        }
+    }
+}
+
+/// A value within the limits of all values; NaN becomes a limit.
+fn clamped(u: f64) -> f64 {
+    smaller(larger(u, -LARGEST), LARGEST)
 }
 
 /// The smaller of two numbers; the second one if either is NaN. One instruction, where `f64::min` takes several.
@@ -92,28 +110,35 @@ impl Rounding {
     /// Checks the example that was just counted; `row`: its scaled features before rounding. The first example of a window is
     /// always checked, because [`EVERY`] divides [`WINDOW`].
     pub fn look(&mut self, row: &[f64]) {
-        let clamped = |u: &f64| smaller(larger(*u, -LARGEST), LARGEST);
         if (self.examples - 1).is_multiple_of(WINDOW) {
             if self.examples > 1 {
-                self.columns.iter_mut().for_each(Column::end_window);
+                self.end_window();
             }
             self.columns.resize(row.len(), Column::default());
-            self.columns.iter_mut().zip(row).for_each(|(column, u)| column.start(clamped(u)));
+            self.window.start(row);
         }
-        self.columns.iter_mut().zip(row).for_each(|(column, u)| column.add(clamped(u)));
+        self.window.add(row);
+    }
+
+    fn end_window(&mut self) {
+        for (i, column) in self.columns.iter_mut().enumerate() {
+            column.last = self.window.share(i);
+            column.lossy += if column.last > LARGE { WINDOW } else { 0 };
+        }
     }
 
     /// The ranges of the columns in the current window, in units of the frame, if the window has at least `fewest` examples. A constant
     /// column has the range 0.
     pub fn ranges(&self, fewest: u64) -> impl Iterator<Item = f64> + '_ {
         let present = self.examples.checked_sub(1).map_or(0, |n| n % WINDOW + 1);
-        self.columns.iter().filter(move |_| present >= fewest).map(Column::range)
+        (0..self.columns.len()).filter(move |_| present >= fewest).map(|column| self.window.range(column))
     }
 
     /// Adds columns; their values so far were 0.
     pub fn widen(&mut self, features: usize) {
         if self.examples > 0 {
             self.columns.resize(features, Column::default());
+            self.window.resize(features);
         }
     }
 
@@ -121,16 +146,17 @@ impl Rounding {
     /// range in the last complete and the current window. The current window counts if it has at least `fewest` examples.
     pub fn columns(&self, fewest: u64) -> impl Iterator<Item = (u64, f64)> + '_ {
         let present = self.examples.checked_sub(1).map_or(0, |n| n % WINDOW + 1);
-        self.columns.iter().map(move |column| {
-            let now = if present >= fewest { column.share() } else { 0.0 };
+        self.columns.iter().enumerate().map(move |(i, column)| {
+            let now = if present >= fewest { self.window.share(i) } else { 0.0 };
             (column.lossy + if now > LARGE { present } else { 0 }, column.last.max(now))
         })
     }
 
     /// The state as a list of numbers, for a model file.
     pub fn state(&self) -> Vec<f64> {
-        let column = |c: &Column| [c.lossy as f64, c.last, c.low, c.high, c.error];
-        std::iter::once(self.examples as f64).chain(self.columns.iter().flat_map(column)).collect()
+        let Window { low, high, error } = &self.window;
+        let column = |(i, c): (usize, &Column)| [c.lossy as f64, c.last, low[i], high[i], error[i]];
+        std::iter::once(self.examples as f64).chain(self.columns.iter().enumerate().flat_map(column)).collect()
     }
 
     /// Restores the state from a model file; none if the numbers are inconsistent.
@@ -143,9 +169,15 @@ impl Rounding {
             let ordered = -LARGEST <= low && low <= high && high <= LARGEST;
             whole(lossy, examples) && last >= 0.0 && (0.0..=LARGEST).contains(&error) && ordered
         };
-        let restored = |&[lossy, last, low, high, error]: &[f64; 5]| Column { lossy: lossy as u64, last, low, high, error };
-        (rest.is_empty() && columns.len() == features && whole(examples, MOST) && columns.iter().all(possible))
-            .then(|| Rounding { examples: examples as u64, columns: columns.iter().map(restored).collect() })
+        if !(rest.is_empty() && columns.len() == features && whole(examples, MOST) && columns.iter().all(possible)) {
+            return None;
+        }
+        let list = |which: usize| columns.iter().map(|column| column[which]).collect();
+        Some(Rounding {
+            examples: examples as u64,
+            columns: columns.iter().map(|&[lossy, last, ..]| Column { lossy: lossy as u64, last }).collect(),
+            window: Window { low: list(2), high: list(3), error: list(4) },
+        })
     }
 }
 

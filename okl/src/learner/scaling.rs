@@ -244,6 +244,10 @@ impl Frame {
 
     /// Scales one row, without rounding or limit.
     pub fn place(&self, row: &mut [f64]) {
+        if self.log.is_empty() {
+            let columns = row.iter_mut().zip(&self.shift).zip(&self.factor);
+            return columns.for_each(|((u, shift), factor)| *u = (*u - shift) * factor);
+        }
         row.iter_mut().enumerate().for_each(|(column, u)| *u = self.unlimited(column, *u));
     }
 
