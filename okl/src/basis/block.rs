@@ -13,10 +13,10 @@ use crate::gram::{LANES, Matrix, Packed, Panels, Points};
 #[derive(Clone, Copy, Debug)]
 enum Source {
     /// Row i of the block was written into the slot.
-    Row(usize),
+    Row(u32),
     /// A new centre that is neither an old term nor a row of the block (a merged term): its column of kernel values is computed
-    /// separately.
-    Column(usize),
+    /// separately, and begins here.
+    Column(u32),
 }
 
 /// The maximal number of rows of a block. With more rows, each panel of terms is reused more often; with fewer, the block's own
@@ -33,10 +33,11 @@ pub struct Block {
     stride: usize,
     terms: Aligned<f32>,
     own: Aligned<f32>,
-    patches: Vec<(usize, Source)>,
+    patches: Vec<(u32, Source)>,
     /// For each row, the number of patches that it has.
     patched: [usize; ROWS],
-    columns: Vec<Vec<f32>>,
+    /// Column after column, the values of merged centres against the rows: `planes * LANES` numbers each.
+    columns: Vec<f32>,
     used_columns: usize,
     /// The rows stored as one panel, so that they can be used in place of terms, and their squared norms.
     packed: Option<(Panels, [f32; LANES])>,
@@ -228,20 +229,19 @@ impl Block {
 
     /// Records that slot `slot` now holds row `row` of this block.
     pub(crate) fn appended(&mut self, slot: usize, row: usize) {
-        self.patches.push((slot, Source::Row(row)));
+        self.patches.push((slot as u32, Source::Row(row as u32)));
     }
 
     /// Records that slot `slot` now holds another centre. Returns the packed rows and the column into which the caller writes the
     /// values of the centre against them. In a block of one row there are no packed rows and nothing to write.
-    pub(crate) fn replaced(&mut self, slot: usize) -> (Option<Packed<'_>>, &mut Vec<f32>) {
-        let column = self.used_columns;
+    pub(crate) fn replaced(&mut self, slot: usize) -> (Option<Packed<'_>>, &mut [f32]) {
+        self.patches.push((slot as u32, Source::Column((self.used_columns * self.planes * LANES) as u32)));
         self.used_columns += 1;
-        if self.columns.len() < self.used_columns {
-            self.columns.push(Vec::new());
-        }
-        self.patches.push((slot, Source::Column(column)));
         let packed = self.packed.as_ref().filter(|_| self.rows > 1);
-        (packed.map(|(panels, squares)| Packed { panels, squares }), &mut self.columns[column])
+        (
+            packed.map(|(panels, squares)| Packed { panels, squares }),
+            last_column(&mut self.columns, self.planes, self.used_columns),
+        )
     }
 
     /// The rows multiplied by the weights of their columns.
@@ -250,28 +250,31 @@ impl Block {
     }
 
     /// Of the slot that was [replaced](Block::replaced) last: the packed weighted rows and the column; none in a block of one row.
-    pub(crate) fn replaced_weighted(&mut self, features: usize) -> Option<(Packed<'_>, &mut Vec<f32>)> {
-        let (rows, column) = (self.rows, &mut self.columns[self.used_columns - 1]);
+    pub(crate) fn replaced_weighted(&mut self, features: usize) -> Option<(Packed<'_>, &mut [f32])> {
+        let (rows, column) = (self.rows, last_column(&mut self.columns, self.planes, self.used_columns));
         (rows > 1).then(|| (self.weighted.packed(features, rows), column))
     }
 
     /// The same for sparse rows.
-    pub(crate) fn replaced_by_columns(&mut self, slot: usize) -> (Option<&BlockIndex>, &mut Vec<f32>) {
+    pub(crate) fn replaced_by_columns(&mut self, slot: usize) -> (Option<&BlockIndex>, &mut [f32]) {
         let several = self.rows > 1;
         self.replaced(slot);
-        (several.then_some(&self.index), &mut self.columns[self.used_columns - 1])
+        (several.then_some(&self.index), last_column(&mut self.columns, self.planes, self.used_columns))
     }
 
     /// Updates row `r` for the slots that have changed since the block began.
     pub(crate) fn patch(&mut self, r: usize) {
         let new = &self.patches[self.patched[r]..];
         for plane in 0..self.planes {
-            let row = (plane * self.rows + r) * self.stride;
-            let own = (plane * self.rows + r) * LANES;
-            for &(slot, source) in new.iter().filter(|(slot, _)| *slot >= self.first) {
-                self.terms[row + slot - self.first] = match source {
-                    Source::Row(i) => self.own[own + i],
-                    Source::Column(c) => self.columns[c][plane * LANES + r],
+            let place = plane * self.rows + r;
+            let row = &mut self.terms[place * self.stride..(place + 1) * self.stride];
+            // In a block of one row there are no values of rows against rows.
+            let own = self.own.get(place * LANES..).unwrap_or_default();
+            let columns = self.columns.get(plane * LANES + r..).unwrap_or_default();
+            for &(slot, source) in new.iter().filter(|(slot, _)| *slot as usize >= self.first) {
+                row[slot as usize - self.first] = match source {
+                    Source::Row(i) => own[i as usize],
+                    Source::Column(start) => columns[start as usize],
                 };
             }
         }
@@ -281,8 +284,8 @@ impl Block {
     /// The row of this block whose input is the centre of a slot, if there is one. The values of that row, once it is patched, are those
     /// of the centre.
     pub(crate) fn row_of(&self, slot: usize) -> Option<usize> {
-        match self.patches.iter().rev().find(|(patched, _)| *patched == slot)? {
-            (_, Source::Row(i)) => Some(*i),
+        match self.patches.iter().rev().find(|(patched, _)| *patched as usize == slot)? {
+            (_, Source::Row(i)) => Some(*i as usize),
             (_, Source::Column(_)) => None,
         }
     }
@@ -292,4 +295,13 @@ impl Block {
         let start = (plane * self.rows + r) * self.stride;
         &self.terms[start..start + slots - self.first]
     }
+}
+
+/// The last one of `used` columns.
+fn last_column(columns: &mut Vec<f32>, planes: usize, used: usize) -> &mut [f32] {
+    let length = planes * LANES;
+    if columns.len() < used * length {
+        columns.resize(used * length, 0.0);
+    }
+    &mut columns[(used - 1) * length..used * length]
 }

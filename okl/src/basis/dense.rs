@@ -590,10 +590,14 @@ impl<K: DotKernel + Clone> Space for Dense<K> {
     fn refresh(&mut self, slot: usize, block: &mut Block) {
         self.read(0, slot);
         let (packed, column) = block.replaced(slot);
-        column.resize(self.kernels.len() * LANES, 0.0);
         let Some(packed) = packed else { return };
         let (centre, square) = (Matrix::one(&self.scratch[0]), [self.squares[slot]]);
         let point = Points { rows: centre, squares: &square };
+        if let ([kernel], None) = (self.kernels.as_slice(), &self.weights)
+            && !kernel.of_manhattan_distance()
+        {
+            return gram::kernel_row(self.backend, kernel, point, packed, column);
+        }
         let mut out = Values { data: column, plane: LANES, stride: LANES };
         self.plain_values(1, point, packed, out.again());
         let Some(weights) = self.weights_in_use() else { return };

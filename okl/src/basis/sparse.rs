@@ -530,7 +530,6 @@ impl<K: DotKernel> Space for Sparse<K> {
 
     fn refresh(&mut self, slot: usize, block: &mut Block) {
         let (index, column) = block.replaced_by_columns(slot);
-        column.resize(self.kernels.len() * LANES, 0.0);
         if let Some(index) = index {
             index.dots(self.backend, self.row(slot), &mut column[..LANES]);
             self.map(&self.kernels, self.squares[slot], &index.squares, column, LANES, 0);

@@ -106,7 +106,8 @@ pub(crate) struct Writer<'a, P, S, B> {
 }
 
 impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
-    /// Writes the planned term of every head. Returns the slot, if one was written.
+    /// Writes the planned term of every head. Returns the slot, if one was written. Not inlined: the loop is long enough without it.
+    #[inline(never)]
     pub fn write(&mut self, rows: P::Rows<'_>, id: u64) -> Option<usize> {
         if !self.heads.iter().any(|head| head.plan.appends()) {
             return None;
@@ -255,7 +256,9 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
     }
 
     /// Merges two terms into one at a centre on the line through them. Each head projects its two terms onto the new centre in its own
-    /// space. With h = 0 the centre stays, and so do its id and its kernel values.
+    /// space. With h = 0 the centre stays, and so do its id and its kernel values. Not inlined: the caller, which other budgets call as often,
+    /// would have to make room for all of its variables.
+    #[inline(never)]
     fn merge(&mut self, from: usize, into: usize, h: f64) {
         let (how, exact) = ((self.terms.space.backend(), self.output), self.exact);
         let Scratch { centre, reading, merging, blend, .. } = &mut *self.scratch;

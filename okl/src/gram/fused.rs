@@ -56,6 +56,15 @@ pub(crate) fn chained_rows<K: DotKernel>(
     piece.share(pieces, out);
 }
 
+/// [`kernel_rows`] of one kernel and one row, by one thread. For few panels most of the time of [`kernel_rows`] goes to the division of the work.
+pub(crate) fn kernel_row<K: DotKernel>(backend: Backend, kernel: &K, row: Points<'_>, terms: Packed<'_>, out: &mut [f32]) {
+    let slots = terms.panels.slots();
+    assert_eq!(row.rows.len(), 1, "one row");
+    assert_eq!(slots, terms.squares.len(), "one square per slot");
+    backend.dots(row.rows, terms.panels, 0..terms.panels.panels(), out, slots);
+    kernel.map(backend, row.squares[0], terms.squares, &mut out[..slots]);
+}
+
 /// A part of the work: some rows against some panels.
 struct Piece<'a, K> {
     backend: Backend,

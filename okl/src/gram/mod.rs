@@ -40,8 +40,8 @@ mod x86;
 
 use std::ops::Range;
 
-pub(crate) use fused::chained_rows;
 pub use fused::kernel_rows;
+pub(crate) use fused::{chained_rows, kernel_row};
 pub(crate) use least::{Number, Score};
 pub use panels::{Matrix, Packed, Panels, Points};
 pub use portable::Elementwise;

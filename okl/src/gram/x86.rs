@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::arch::is_x86_feature_detected;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::LANES;
 use super::panels::Panel;
@@ -9,17 +10,44 @@ use super::portable::{Job, Link, Rows, Tiling, sums_by_four, sums_by_one, sweep,
 use super::row_lanes::RowLanes;
 use super::window::Window;
 
+/// The widest of these instruction sets that this machine has; 0 before it was looked for. Kept here because the standard library answers one
+/// feature at a time, which took as long as the shortest of the loops.
+static FOUND: AtomicU8 = AtomicU8::new(0);
+const NEITHER: u8 = 1;
+const AVX2: u8 = 2;
+const AVX512: u8 = 3;
+
+#[inline(always)]
+fn found() -> u8 {
+    match FOUND.load(Ordering::Relaxed) {
+        0 => look(),
+        found => found,
+    }
+}
+
+#[cold]
+fn look() -> u8 {
+    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    let avx512 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq");
+    let found = match (avx2, avx512) {
+        (true, true) => AVX512,
+        (true, false) => AVX2,
+        (false, _) => NEITHER,
+    };
+    FOUND.store(found, Ordering::Relaxed);
+    found
+}
+
 /// 32 registers of 16 floats.
 pub(super) struct Avx512;
 
 impl Avx512 {
     #[inline(always)]
     pub(super) fn runs_here() -> bool {
-        is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && Avx2::runs_here()
+        found() == AVX512
     }
 
     /// Runs `job` compiled for AVX-512.
@@ -78,7 +106,7 @@ pub(super) struct Avx2;
 impl Avx2 {
     #[inline(always)]
     pub(super) fn runs_here() -> bool {
-        is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+        found() >= AVX2
     }
 
     /// Runs `job` compiled for AVX2.

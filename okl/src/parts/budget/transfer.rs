@@ -9,7 +9,8 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    /// r = argmin |alpha_r|²_J (k_rr - k_rt²/k_tt): the residual of projecting r onto the newest.
+    /// r = argmin |alpha_r|²_J (k_rr - k_rt²/k_tt): the residual of projecting r onto the newest. Not inlined, as [`Merge::room`](super::merge::Merge::room).
+    #[inline(never)]
     pub fn room(&mut self, sight: &mut dyn Sight) -> Room {
         let own = sight.own_value();
         let slot = match sight.single().filter(|_| no_holes(sight)) {

@@ -1,4 +1,5 @@
-//! Exponentials and logarithms in single precision, to base 2: one polynomial each, the same bits on every instruction set.
+//! Exponentials and logarithms in single precision, to base 2: one polynomial each, the same bits on every instruction set. And e^x in
+//! double precision.
 
 use std::f64::consts::LOG2_E;
 
@@ -81,9 +82,104 @@ fn log2(u: f32) -> f32 {
     e + f.mul_add(std::f32::consts::LOG2_E, rest)
 }
 
+/// ln 2 in two parts, of which the first has trailing zeros, so that its product with a small whole number is exact.
+const LN_2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
+const LN_2_LOW: f64 = f64::from_bits(0x3dea_39ef_3579_3c76);
+
+/// The multiple of ln 2 by which `libm::exp` and `libm::expm1` reduce a negative number: none, one, or the nearest one.
+#[inline(always)]
+fn multiple_of_ln_2(x: f64) -> i32 {
+    const ONE: f64 = f64::from_bits(0x3fd6_2e43_0000_0000);
+    const NEAREST: f64 = f64::from_bits(0x3ff0_a2b2_0000_0000);
+    let near = if x <= -ONE { -1 } else { 0 };
+    if x <= -NEAREST { (LOG2_E * x - 0.5) as i32 } else { near }
+}
+
+/// The bits of `libm::exp`. Its branches on the size of `x` cannot be predicted where `x` varies: here they are selections, so a processor
+/// also computes several exponentials at the same time. Other numbers than those from -700 to 0 are left to the library. Constants and order
+/// of operations are those of the library (FreeBSD's e_exp.c).
+#[inline(always)]
+pub(crate) fn exp(x: f64) -> f64 {
+    /// For a smaller |x| the library returns 1 + x.
+    const TINY: f64 = f64::from_bits(0x3e30_0001_0000_0000);
+    const P: [f64; 5] = [
+        f64::from_bits(0x3fc5_5555_5555_553e),
+        f64::from_bits(0xbf66_c16c_16be_bd93),
+        f64::from_bits(0x3f11_566a_af25_de2c),
+        f64::from_bits(0xbebb_bd41_c5d2_6bf1),
+        f64::from_bits(0x3e66_3769_72be_a4d0),
+    ];
+    if !(x > -700.0 && x <= 0.0) {
+        return libm::exp(x);
+    }
+    let k = multiple_of_ln_2(x);
+    let (high, low) = (x - f64::from(k) * LN_2_HIGH, f64::from(k) * LN_2_LOW);
+    let r = high - low;
+    let rr = r * r;
+    let c = r - rr * (P[0] + rr * (P[1] + rr * (P[2] + rr * (P[3] + rr * P[4]))));
+    let y = 1.0 + (r * c / (2.0 - c) - low + high);
+    if x <= -TINY { y * power_of_two(k) } else { 1.0 + x }
+}
+
+/// The bits of `libm::expm1`, in the same way (FreeBSD's s_expm1.c); numbers from -38 to 0.
+#[inline(always)]
+pub(super) fn expm1(x: f64) -> f64 {
+    /// For a smaller |x| the library returns x.
+    const TINY: f64 = f64::from_bits(0x3c90_0000_0000_0000);
+    const Q: [f64; 5] = [
+        f64::from_bits(0xbfa1_1111_1111_10f4),
+        f64::from_bits(0x3f5a_01a0_19fe_5585),
+        f64::from_bits(0xbf14_ce19_9eaa_dbb7),
+        f64::from_bits(0x3ed0_cfca_86e6_5239),
+        f64::from_bits(0xbe8a_fdb7_6e09_c32d),
+    ];
+    if !(x > -38.0 && x <= 0.0) {
+        return libm::expm1(x);
+    }
+    let k = multiple_of_ln_2(x);
+    let (high, low) = (x - f64::from(k) * LN_2_HIGH, f64::from(k) * LN_2_LOW);
+    let r = high - low;
+    let c = (high - r) - low;
+    let half = 0.5 * r;
+    let rr = r * half;
+    let r1 = 1.0 + rr * (Q[0] + rr * (Q[1] + rr * (Q[2] + rr * (Q[3] + rr * Q[4]))));
+    let t = 3.0 - r1 * half;
+    let e = rr * ((r1 - t) / (6.0 - r * t));
+    let d = r - (r * (e - c) - c - rr);
+    let reduced = if k == -1 { 0.5 * d - 0.5 } else { (d + 1.0) * power_of_two(k) - 1.0 };
+    let value = if k == 0 { d } else { reduced };
+    if x <= -TINY { value } else { x }
+}
+
+/// 2^k, a normal number.
+#[inline(always)]
+fn power_of_two(k: i32) -> f64 {
+    f64::from_bits(((1023 + k) as u64) << 52)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::f64::consts::LN_2;
+
     use super::*;
+
+    #[test]
+    fn exp_and_expm1_have_the_bits_of_the_library() {
+        let sizes = (0..400_000).map(|i| 2f64.powf(-60.0 + f64::from(i) * (71.0 / 4e5)));
+        // Both sides of every limit: of an argument that is reduced, of another multiple of ln 2, and of what is left to the library.
+        let limits =
+            [2f64.powi(-54), 2f64.powi(-28), 0.5 * LN_2, 1.5 * LN_2, 2.5 * LN_2, 38.0, 56.0 * LN_2, 700.0, 708.39, 745.13];
+        let around = |limit: f64| (-3000..3000).map(move |i| f64::from_bits((limit.to_bits() as i64 + i * 7919) as u64));
+        // The library compares the upper half of the bits.
+        let halves = limits.map(|limit| limit.to_bits() >> 32).into_iter().flat_map(|half| half - 3..half + 4);
+        let around_halves = halves.flat_map(|half| [0, 1, 0xffff_ffff].map(|low| f64::from_bits((half << 32) | low)));
+        let all = sizes.chain(limits.into_iter().flat_map(around)).chain(around_halves).flat_map(|x| [x, -x]);
+        for x in all.chain([0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY]) {
+            assert_eq!(exp(x).to_bits(), libm::exp(x).to_bits(), "{x:e}");
+            assert_eq!(expm1(x).to_bits(), libm::expm1(x).to_bits(), "{x:e}");
+        }
+        assert!(exp(f64::NAN).is_nan() && expm1(f64::NAN).is_nan());
+    }
 
     /// The largest error of `f` over `values`, in units in the last place, and the value with this error.
     fn worst(values: impl Iterator<Item = f32>, f: fn(f32) -> f32, exact: fn(f64) -> f64) -> (f64, f32) {

@@ -35,7 +35,8 @@ mod pair;
 use std::f64::consts::LOG2_E;
 
 pub use crate::gram::{Backend, Elementwise};
-pub(crate) use exp::exp2;
+use exp::expm1;
+pub(crate) use exp::{exp, exp2};
 use maps::{
     Add, Distance2, Exponential, Gaussian, Manhattan, Matern32, Matern52, Multiply, RationalQuadratic, Times, distance2,
     map_fold, map_polynomial,
@@ -227,24 +228,12 @@ impl DotKernel for AnyKernel {
         }
     }
 
+    #[inline]
     fn pair(&self, rows: &TwoRows) -> Pair {
-        let TwoRows { dot, xx, yy, apart2: r2, tilt, manhattan } = *rows;
-        let linear = Pair { first: xx, shared: dot, second: yy, apart2: r2, tilt };
+        // The most common kernel of budgets, apart from the others so that it is short enough to be inlined.
         match *self {
-            Self::Linear => linear,
-            Self::Polynomial { degree, gamma, coef0 } => {
-                let constant = Pair { first: coef0, shared: coef0, second: coef0, apart2: 0.0, tilt: 0.0 };
-                linear.scaled(gamma).plus(constant).power(degree)
-            }
-            Self::Gaussian { gamma } => Pair::below_one(-libm::expm1(-gamma * r2)),
-            Self::Exponential { gamma } => Pair::below_one(-libm::expm1(-gamma * r2.sqrt())),
-            Self::Manhattan { gamma } => Pair::below_one(-libm::expm1(-gamma * manhattan)),
-            Self::Matern32 { gamma } => Pair::below_one(matern32_gap(3f64.sqrt() * gamma * r2.sqrt())),
-            Self::Matern52 { gamma } => Pair::below_one(matern52_gap(5f64.sqrt() * gamma * r2.sqrt())),
-            Self::RationalQuadratic { gamma, alpha } => Pair::below_one(-libm::expm1(-alpha * libm::log1p(gamma * r2 / alpha))),
-            Self::Scaled { weight, ref of } => of.pair(rows).scaled(weight),
-            Self::Sum(ref of) => of.iter().fold(Pair::default(), |sum, k| sum.plus(k.pair(rows))),
-            Self::Product(ref of) => of.iter().fold(Pair::below_one(0.0), |product, k| product.times(k.pair(rows))),
+            Self::Gaussian { gamma } => Pair::below_one(-expm1(-gamma * rows.apart2)),
+            _ => self.other_pair(rows),
         }
     }
 
@@ -283,6 +272,29 @@ impl DotKernel for AnyKernel {
             Self::Scaled { of, .. } => of.exponential_gamma(),
             Self::Product(of) if !of.is_empty() => of.iter().map(Self::exponential_gamma).sum(),
             _ => None,
+        }
+    }
+}
+
+impl AnyKernel {
+    fn other_pair(&self, rows: &TwoRows) -> Pair {
+        let TwoRows { dot, xx, yy, apart2: r2, tilt, manhattan } = *rows;
+        let linear = Pair { first: xx, shared: dot, second: yy, apart2: r2, tilt };
+        match *self {
+            Self::Linear => linear,
+            Self::Polynomial { degree, gamma, coef0 } => {
+                let constant = Pair { first: coef0, shared: coef0, second: coef0, apart2: 0.0, tilt: 0.0 };
+                linear.scaled(gamma).plus(constant).power(degree)
+            }
+            Self::Gaussian { .. } => self.pair(rows),
+            Self::Exponential { gamma } => Pair::below_one(-libm::expm1(-gamma * r2.sqrt())),
+            Self::Manhattan { gamma } => Pair::below_one(-libm::expm1(-gamma * manhattan)),
+            Self::Matern32 { gamma } => Pair::below_one(matern32_gap(3f64.sqrt() * gamma * r2.sqrt())),
+            Self::Matern52 { gamma } => Pair::below_one(matern52_gap(5f64.sqrt() * gamma * r2.sqrt())),
+            Self::RationalQuadratic { gamma, alpha } => Pair::below_one(-libm::expm1(-alpha * libm::log1p(gamma * r2 / alpha))),
+            Self::Scaled { weight, ref of } => of.pair(rows).scaled(weight),
+            Self::Sum(ref of) => of.iter().fold(Pair::default(), |sum, k| sum.plus(k.pair(rows))),
+            Self::Product(ref of) => of.iter().fold(Pair::below_one(0.0), |product, k| product.times(k.pair(rows))),
         }
     }
 }

@@ -3,13 +3,17 @@
 use crate::gram::{Combine, Number};
 use crate::parts::budget::merge::{Terms, least_other};
 use crate::parts::budget::{Norm2, Room, Sight, Single, Work, no_holes};
-use crate::parts::kernel::exp2;
+use crate::parts::kernel::{exp, exp2};
 
 /// Newton steps towards the best h of the chosen partner. From the starts of [`Line::best_h`] they settle all digits that matter.
 const NEWTON: usize = 5;
 
 /// After a step of Newton's method that is shorter than this, the next one would be shorter than the rounding error of h.
 const SETTLED: f64 = 1e-8;
+
+/// If the norm that is kept before a step shorter than [`SETTLED`] is larger by this factor than that of another position, it is larger after the
+/// step, too: for log(kappa) >= -2 the step changes it by less than 4 * 2 * 2 * 1e-8 of itself, because |g| <= 2 kept.
+const CLEARLY: f64 = 1.0 + 1e-6;
 
 /// The workspace of the screen: B and C of every partner, in units of A.
 #[derive(Clone, Debug, Default)]
@@ -77,23 +81,35 @@ impl Gaussian {
 /// The partner with the smallest loss, where each term has a single coefficient. Writes the losses into `lost`.
 fn screen_single(lost: &mut Vec<f32>, single: &Single<'_>, sight: &dyn Sight, from: usize) -> usize {
     lost.resize(single.stored.len(), 0.0);
-    let rating = LostBySingle { over_a: 1.0 / single.stored[from] };
-    sight.backend().combine_values([single.stored], [sight.found_term_row()], lost, rating);
+    // The ratios first, in a loop of their own: a loop that reads double-precision numbers has only as many single-precision ones at a time.
+    sight.backend().combine_values([single.stored], [], lost, OverA { over_a: 1.0 / single.stored[from] });
+    sight.backend().combine_values([], [sight.found_term_row()], lost, LostBySingle);
     lost[from] = f32::INFINITY;
     let into = sight.backend().first_least([], [lost], sight.terms(), Number);
     if into == from { usize::from(from == 0) } else { into }
 }
 
-/// The loss of a merge in units of A, from the coefficients a and b, |a| <= |b|, and kappa.
+/// b / a in single precision.
+#[derive(Clone, Copy)]
+struct OverA {
+    over_a: f64,
+}
+
+impl Combine<f32, 1, 0> for OverA {
+    #[inline(always)]
+    fn at(self, _: f32, [b]: [f64; 1], _: [f32; 0]) -> f32 {
+        (b * self.over_a) as f32
+    }
+}
+
+/// The loss of a merge in units of A, from the ratio b / a of the coefficients, |a| <= |b|, and kappa.
 ///
 /// If the signs differ, the best h is 0 and the loss is 1 - kappa². Otherwise it is (1 - kappa)² p(kappa, m) with m = a / (a + b), where
 /// p is a polynomial of degree 4 in kappa and 2 in m that is within 5.5 % of the loss at the best h (minimax fit; compared with that loss
 /// for kappa from 1e-4 to 1 - 1e-4 and m from 1e-4 to 1/2). So the partner that is found loses at most 11 % more than the best one. No
 /// exponential is computed.
 #[derive(Clone, Copy)]
-struct LostBySingle {
-    over_a: f64,
-}
+struct LostBySingle;
 
 impl LostBySingle {
     /// The coefficients of p: of 1, m and m², from the highest power of kappa to the lowest.
@@ -112,10 +128,9 @@ impl LostBySingle {
     }
 }
 
-impl Combine<f32, 1, 1> for LostBySingle {
+impl Combine<f32, 0, 1> for LostBySingle {
     #[inline(always)]
-    fn at(self, _: f32, [b]: [f64; 1], [kappa]: [f32; 1]) -> f32 {
-        let ratio = (b * self.over_a) as f32;
+    fn at(self, ratio: f32, _: [f64; 0], [kappa]: [f32; 1]) -> f32 {
         let m = 1.0 / (1.0 + ratio.abs());
         let [p0, p1, p2] = Self::P;
         let p = Self::polynomial(p2, kappa).mul_add(m, Self::polynomial(p1, kappa)).mul_add(m, Self::polynomial(p0, kappa));
@@ -189,7 +204,7 @@ impl Line {
     /// A u² + B v² + 2 C u v, the squared norm of the projection onto h x_i + (1 - h) x_j, and (A u + C v) u, the part of the first term.
     /// Their quotient is h where the first is largest.
     fn kept(&self, h: f64) -> (f64, f64) {
-        let power = |e: f64| libm::exp(e * self.log_kappa);
+        let power = |e: f64| exp(e * self.log_kappa);
         // exp(0) is exactly 1.
         let (u, v) = (power((1.0 - h) * (1.0 - h)), if h == 0.0 { 1.0 } else { power(h * h) });
         let first = (self.a * u + self.c * v) * u;
@@ -207,42 +222,45 @@ impl Line {
         let close = (self.a + self.c) / (self.a + self.b + 2.0 * self.c);
         // The norm that is kept of two parallel terms has one maximum if kappa >= e^-2.
         let parallel = self.c * self.c > 0.999_999 * self.a * self.b;
-        let one_maximum = parallel && self.log_kappa >= -2.0;
-        let positions = if one_maximum { [self.climb([close])[0], 0.0] } else { self.climb([close, 0.0]) };
+        if parallel && self.log_kappa >= -2.0 {
+            let ([h], [before]) = self.climb([close]);
+            let better = before > CLEARLY * at_end || self.kept(h).0 > at_end;
+            return if better { h } else { 0.0 };
+        }
         let better = |best: (f64, f64), h: f64| {
             let kept = self.kept(h).0;
             if kept > best.1 { (h, kept) } else { best }
         };
-        let starts = if one_maximum { 1 } else { 2 };
-        positions.into_iter().take(starts).fold((0.0, at_end), better).0
+        self.climb([close, 0.0]).0.into_iter().fold((0.0, at_end), better).0
     }
 
     /// Newton's method for g(h) = h kept(h) - first(h) = 0, where kept'(h) = 4 log(kappa) g(h). Several starts at once, because a processor
-    /// computes exponentials that do not depend on each other at the same time.
-    fn climb<const N: usize>(&self, mut positions: [f64; N]) -> [f64; N] {
+    /// computes exponentials that do not depend on each other at the same time. Also returns the norms that are kept before the last step;
+    /// 0 if it was not a short one.
+    fn climb<const N: usize>(&self, mut positions: [f64; N]) -> ([f64; N], [f64; N]) {
         for _ in 0..NEWTON {
             let next = positions.map(|h| self.step(h));
-            let settled = next.iter().zip(&positions).all(|(next, h)| (next - h).abs() < SETTLED);
-            positions = next;
+            let settled = next.iter().zip(&positions).all(|((next, _), h)| (next - h).abs() < SETTLED);
+            positions = next.map(|(h, _)| h);
             if settled {
-                break;
+                return (positions, next.map(|(_, kept)| kept));
             }
         }
-        positions
+        (positions, [0.0; N])
     }
 
-    /// One step of Newton's method. At a maximum g rises; where g falls, one step of the fixed-point iteration h = first / kept leads
+    /// One step of Newton's method, and the norm that is kept before it. At a maximum g rises; where g falls, one step of the fixed-point iteration h = first / kept leads
     /// towards a maximum.
-    fn step(&self, h: f64) -> f64 {
+    fn step(&self, h: f64) -> (f64, f64) {
         let l = self.log_kappa;
-        let power = |e: f64| libm::exp(e * l);
+        let power = |e: f64| exp(e * l);
         let (u, v) = (power((1.0 - h) * (1.0 - h)), power(h * h));
         let (uu, uv) = (self.a * u * u, self.c * u * v);
         let (kept, first) = (uu + 2.0 * uv + self.b * v * v, uu + uv);
         let g = h * kept - first;
         let slope = kept + 4.0 * l * h * g + 4.0 * l * (1.0 - h) * uu - 2.0 * l * (2.0 * h - 1.0) * uv;
         let next = if slope > 0.0 { h - g / slope } else { first / kept };
-        if (0.0..=0.5).contains(&next) { next } else { (first / kept).clamp(0.0, 0.5) }
+        (if (0.0..=0.5).contains(&next) { next } else { (first / kept).clamp(0.0, 0.5) }, kept)
     }
 }
 
@@ -269,10 +287,12 @@ mod tests {
     fn the_polynomial_is_the_loss_within_its_bound() {
         for kappa in (1..100).map(|i| f64::from(i) * 0.01) {
             for b in [1.0, 1.05, 1.3, 2.0, 5.0, 30.0, 1000.0] {
-                let (exact, rating) = (least_loss(b, kappa), LostBySingle { over_a: 2.0 });
-                let ratio = f64::from(rating.at(0.0, [0.5 * b], [kappa as f32])) / exact;
+                let exact = least_loss(b, kappa);
+                let rating =
+                    |b: f64| f64::from(LostBySingle.at(OverA { over_a: 2.0 }.at(0.0, [0.5 * b], []), [], [kappa as f32]));
+                let ratio = rating(b) / exact;
                 assert!((ratio - 1.0).abs() < 0.055, "b = {b}, kappa = {kappa}: {ratio} of {exact}");
-                let opposite = f64::from(rating.at(0.0, [-0.5 * b], [kappa as f32]));
+                let opposite = rating(-b);
                 assert!((opposite - (1.0 - kappa * kappa)).abs() < 1e-6, "b = -{b}, kappa = {kappa}: {opposite}");
             }
         }

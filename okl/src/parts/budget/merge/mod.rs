@@ -42,13 +42,19 @@ struct Terms {
 }
 
 impl Merge {
-    /// BSGD's merge: the lightest term, and the partner with the smallest weight degradation.
+    /// BSGD's merge: the lightest term, and the partner with the smallest weight degradation. Not inlined: all budgets are called by one
+    /// function, which would have to make room for its variables whatever the budget.
+    #[inline(never)]
     pub fn room(&mut self, sight: &mut dyn Sight) -> Room {
-        let Merge { terms, gaussian, radial } = self;
         let gamma = sight.radial().and_then(|kernel| kernel.gaussian_gamma());
-        if let Some(room) = gamma.and_then(|gamma| gaussian.room_of_single(terms, sight, gamma)) {
-            return room;
-        }
+        let single = gamma.and_then(|gamma| self.gaussian.room_of_single(&mut self.terms, sight, gamma));
+        single.unwrap_or_else(|| self.room_of_any(sight, gamma))
+    }
+
+    /// The decision for any number of outputs and any kernel. Not inlined, because it takes so much of the stack that touching it costs time.
+    #[inline(never)]
+    fn room_of_any(&mut self, sight: &mut dyn Sight, gamma: Option<f64>) -> Room {
+        let Merge { terms, gaussian, radial } = self;
         let norms2 = &mut terms.norms2.0;
         sight.norms2(norms2);
         hide_holes(norms2, sight);
