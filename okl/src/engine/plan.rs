@@ -139,7 +139,7 @@ impl<S: StepSize> Head<S> {
         self.new_norms(output, &own[self.plane..], rules.regulariser.is_square(), at);
         let size_of_each = self.bound_of_each(&own[self.plane..], output);
         let mut size = self.size_of_state(at) + size_of_each;
-        if spared && !(size <= SMALL) {
+        if spared && size > SMALL {
             self.plan.eval = loss.eval(&at.z, example.y, self.theta, &mut self.plan.lifted);
             size = self.size_of_state(at) + size_of_each;
         }
