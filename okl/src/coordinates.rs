@@ -274,8 +274,25 @@ impl Coordinates {
     /// As [`Coordinates::read`] for one plane, from sums over terms that are already computed.
     pub(crate) fn read_sums(&self, output: &Output, sums: &[f64], to: &mut Reading) {
         to.fit(self.outputs, output.sums(self.outputs), self.riders);
+        if matches!(output, Output::Identity) && !self.riders.trace {
+            return self.mix_sums(sums, to);
+        }
         to.sums.copy_from_slice(sums);
         self.finish(output, to);
+    }
+
+    /// As `finish` without an output operator and without a trace: the scales are applied to the sums at once.
+    fn mix_sums(&self, sums: &[f64], to: &mut Reading) {
+        let Scales { f: s, mean: (mp, mq), .. } = self.scales;
+        let (of_f, of_mean) = sums.split_at(self.outputs);
+        if self.riders.mean {
+            for ((mean, own), f) in to.mean.iter_mut().zip(of_mean).zip(of_f) {
+                *mean = mp * own + mq * f;
+            }
+        }
+        for (to, f) in to.f.iter_mut().zip(of_f) {
+            *to = f * s;
+        }
     }
 
     /// Computes the values of f and of its riders from the sums over terms: applies the output operator, then the scales.

@@ -21,7 +21,7 @@ use crate::basis::{Basis, Space};
 use crate::coordinates::{Reading, Term};
 use crate::engine::head::Head;
 use crate::engine::sight::{Scene, SceneScratch};
-use crate::gram::Backend;
+use crate::gram::{Backend, Score};
 use crate::parts::budget::{Budget, Room, Sight};
 use crate::parts::kernel::Pair;
 use crate::parts::output::Output;
@@ -350,9 +350,9 @@ impl<P: Space, S: StepSize, B: Budget> Writer<'_, P, S, B> {
     /// The live term onto which the row has the longest projection, in the space of the leading head.
     fn nearest(&mut self) -> usize {
         let (plane, terms) = (self.heads[self.leader].plane, &*self.terms);
-        let row = self.block.row(plane, self.r, terms.slots());
+        let (row, slots) = (self.block.row(plane, self.r, terms.row_len()), terms.slots());
         if terms.space.diagonal().is_some() && terms.holes.is_empty() {
-            return largest(row);
+            return terms.space.backend().first_least([], [row], slots, Size);
         }
         let values = &mut self.scratch.centre.values;
         values.resize(terms.space.planes(), 0.0);
@@ -421,6 +421,8 @@ fn lost_by_merging(output: &Output, &[apart, from_new, into_new]: &[Pair; 3], [a
 /// Projects K(x, .) a onto K(y, .) a, where x is the first point of each pair. Returns the factor, and writes the kernel of the
 /// residual into `left`, plane by plane, for [`Output::form`]. With several planes the factor is the best one for this a.
 fn project(output: &Output, pairs: &[Pair], a: &[f64], left: &mut Vec<f64>) -> f64 {
+    // The planes behind the first one are those of other heads.
+    let pairs = if output.projectable() { &pairs[..1] } else { pairs };
     let mut form = |value: fn(&Pair) -> f64| {
         left.clear();
         left.extend(pairs.iter().map(value));
@@ -438,12 +440,33 @@ fn project(output: &Output, pairs: &[Pair], a: &[f64], left: &mut Vec<f64>) -> f
     share
 }
 
-/// The index of the largest absolute value; the first one in case of a tie.
-fn largest(values: &[f32]) -> usize {
-    const LANES: usize = 16;
-    let (whole, rest) = values.as_chunks::<LANES>();
-    let mut lanes = [0.0f32; LANES];
-    whole.iter().for_each(|chunk| lanes.iter_mut().zip(chunk).for_each(|(most, v)| *most = most.max(v.abs())));
-    let most = lanes.iter().chain(rest).fold(0.0f32, |most, v| most.max(v.abs()));
-    values.iter().position(|v| v.abs() == most).unwrap_or(0)
+/// The size of a kernel value as a score: the larger the size, the less the score. With the least score comes the first one of the largest sizes.
+#[derive(Clone, Copy)]
+struct Size;
+
+impl Score<0, 1> for Size {
+    type Bits = u32;
+
+    #[inline(always)]
+    fn at(self, _: [f64; 0], [value]: [f32; 1]) -> u32 {
+        f32::INFINITY.to_bits().saturating_sub(value.abs().to_bits())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first one of the largest sizes, among the slots in use; 0 if all values are 0.
+    #[test]
+    fn the_least_score_is_that_of_the_largest_size() {
+        let rows: [&[f32]; 4] = [&[0.25, -0.5, 0.5, 0.125], &[0.0, -0.0], &[0.5, 0.25, -0.75], &[-1.0, 1.0]];
+        for (row, backend) in rows.iter().flat_map(|row| Backend::available().into_iter().map(move |backend| (row, backend))) {
+            let mut whole = row.to_vec();
+            whole.resize(crate::gram::LANES, 2.0); // slots that are not in use do not count
+            let size = |slot: &usize| row[*slot].abs();
+            let first = (0..row.len()).reduce(|best, slot| if size(&slot) > size(&best) { slot } else { best });
+            assert_eq!(Some(backend.first_least([], [&whole], row.len(), Size)), first, "{row:?}, {backend:?}");
+        }
+    }
 }

@@ -290,7 +290,7 @@ impl<S: StepSize> Head<S> {
         own: &[f64],
         example: &Example<'_>,
     ) {
-        let Objective { loss, output, rules } = *objective;
+        let Objective { loss, output, rules, .. } = *objective;
         self.certify(output, rules, own);
         let omega = self.average.weight(example.t - self.born);
         if self.plan.forget_trace {

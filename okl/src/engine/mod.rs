@@ -398,7 +398,9 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
     fn add_class(&mut self, target: Option<Answer<'_>>) -> bool {
         let Some(Answer { y: &[class], .. }) = target.filter(|_| self.loss().reads() == Reads::Class) else { return false };
         let new = class as usize >= self.heads[0].offset.len();
-        self.all_heads_mut().for_each(|head| head.add_outputs(class as usize + 1));
+        if new {
+            self.all_heads_mut().for_each(|head| head.add_outputs(class as usize + 1));
+        }
         new
     }
 
@@ -454,7 +456,10 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
             }
             match bank.as_ref().is_some_and(|bank| bank.rests(h)) && !starts_again {
                 true => head.rest(),
-                false => possible |= head.plan(&Objective { loss: &losses[head.loss], output, rules }, at, own, example),
+                false => {
+                    let read = bank.is_none() || head.loss == 0;
+                    possible |= head.plan(&Objective { loss: &losses[head.loss], output, rules, read }, at, own, example);
+                }
             }
         }
         possible
@@ -467,7 +472,7 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         let of_columns = linear.heads.iter_mut().zip(&linear_reader.readings).map(|(head, at)| (head, at, &linear.own[..]));
         let awake = of_terms.chain(of_columns).filter(|(head, ..)| !head.retired);
         awake.for_each(|(head, at, own)| match head.plan.finite {
-            true => head.take(&Objective { loss: &losses[head.loss], output, rules }, at, own, example),
+            true => head.take(&Objective { loss: &losses[head.loss], output, rules, read: true }, at, own, example),
             false => head.rest(),
         });
         self.t += 1;

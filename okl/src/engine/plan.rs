@@ -23,6 +23,9 @@ use crate::parts::step::{LARGEST_SHRINK, Signal, StepSize};
 /// The largest number of a state.
 pub(super) const LARGEST: f64 = 1e150;
 
+/// A state of this size stays below the largest one if a loss is added that grows as the scores do: at most twice the size and a little.
+const SMALL: f64 = LARGEST / 8.0;
+
 /// A step that has been computed and not yet taken.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
@@ -115,13 +118,14 @@ impl<S: StepSize> Head<S> {
         own: &[f64],
         example: &Example<'_>,
     ) -> bool {
-        let Objective { loss, output, rules } = *objective;
+        let Objective { loss, output, rules, .. } = *objective;
+        let spared = self.spares_loss(objective);
         let plan = &mut self.plan;
         plan.fit(self.offset.len());
         plan.rests = false;
         plan.weight = example.weight;
         plan.lambda = self.lambda * example.share;
-        plan.eval = loss.eval(&at.z, example.y, self.theta, &mut plan.xi);
+        plan.eval = if spared { Eval::default() } else { loss.eval(&at.z, example.y, self.theta, &mut plan.xi) };
         plan.xi.iter_mut().for_each(|xi| *xi *= example.weight);
         plan.quiet = !rules.shrink.is_always() && plan.xi.iter().all(|xi| *xi == 0.0);
         plan.decay = self.step.trace().unwrap_or(0.0);
@@ -134,8 +138,21 @@ impl<S: StepSize> Head<S> {
         }
         self.new_norms(output, &own[self.plane..], rules.regulariser.is_square(), at);
         let size_of_each = self.bound_of_each(&own[self.plane..], output);
-        self.plan.finite = self.is_finite(at, size_of_each);
+        let mut size = self.size_of_state(at) + size_of_each;
+        if spared && size > SMALL {
+            self.plan.eval = loss.eval(&at.z, example.y, self.theta, &mut self.plan.lifted);
+            size = self.size_of_state(at) + size_of_each;
+        }
+        self.plan.finite = size <= LARGEST;
         self.plan.finite
+    }
+
+    /// Whether the loss and the gradient before the step are not computed: the proximal step writes the gradient after it, nobody reads the loss,
+    /// and a loss that grows as the scores do can make the state too large only if the scores do.
+    fn spares_loss<L: Loss, R>(&self, objective: &Objective<'_, L, R>) -> bool {
+        let Objective { loss, output, rules, read } = *objective;
+        let proximal = rules.implicit && rules.shrink.is_always() && matches!(output, Output::Identity);
+        !read && proximal && !self.f.riders().trace && loss.grows_as_scores()
     }
 
     /// <g, v> = lambda pi + xi^T (u + w) + dtheta q, V(21) with offsets and theta (3.2). Also writes u + w into `lifted`. A quiet
@@ -216,7 +233,7 @@ impl<S: StepSize> Head<S> {
 
     /// Solves xi = dl/dz at z0 - C xi, where z0 = c p + b and C = eta (c k J + offset_step) (3.3); then alpha = -eta c xi.
     fn implicit_gradient<L: Loss, R>(&mut self, objective: &Objective<'_, L, R>, at: &Reading, own: f64, example: &Example<'_>) {
-        let Objective { loss, output, rules } = *objective;
+        let Objective { loss, output, rules, .. } = *objective;
         let of_offset = self.own_of_offset(rules);
         let plan = &mut self.plan;
         let (eta, keep, weight) = (plan.eta, plan.keep, plan.weight);
@@ -267,10 +284,9 @@ impl<S: StepSize> Head<S> {
         (product, at_least_zero(norm2))
     }
 
-    /// Whether all numbers after the step are at most 1e150. Then the sums of the certificates, and the norms after a loss, are
-    /// finite as well. Absolute values are added, so that no two numbers cancel. `size_of_each` bounds the squares of coordinates that have
-    /// step sizes of their own.
-    fn is_finite(&self, at: &Reading, size_of_each: f64) -> bool {
+    /// The sum of all numbers after the step. If it is at most 1e150, the sums of the certificates, and the norms after a loss, are
+    /// finite as well. Absolute values are added, so that no two numbers cancel. Coordinates that have step sizes of their own are bounded apart.
+    fn size_of_state(&self, at: &Reading) -> f64 {
         let p = &self.plan;
         let theta = p.weight * p.eval.dtheta * p.eta;
         let mut size =
@@ -279,6 +295,40 @@ impl<S: StepSize> Head<S> {
             size +=
                 p.alpha[o].abs() + p.beta[o].abs() + at.z[o].abs() + (self.offset[o] - self.offset_step * p.eta * p.xi[o]).abs();
         }
-        size + size_of_each <= LARGEST
+        size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::rules::HeadParts;
+    use crate::parts::loss::AnyLoss;
+    use crate::parts::regulariser::AnyRegulariser;
+    use crate::parts::step::AnyStep;
+
+    /// The step of a head whose loss nobody reads is that of a head whose loss is read, also where the loss decides that the state is too large.
+    #[test]
+    fn a_loss_that_is_not_read_changes_no_step() {
+        let rules = Rules::<AnyRegulariser> { implicit: true, offset: true, ..Rules::default() };
+        let example = Example { t: 1, y: &[1.0], weight: 1.0, share: 1.0, new_class: false };
+        let step = |z: [f64; 3], read| {
+            let mut head = Head::new(HeadParts::new(AnyStep::Constant { eta: 2.0 }, 1e-5), 3, 0.0, false, None);
+            let mut at = Reading::default();
+            (at.f, at.z) = (z.to_vec(), z.to_vec());
+            head.plan(
+                &Objective { loss: &AnyLoss::Softmax {}, output: &Output::Identity, rules: &rules, read },
+                &at,
+                &[1.0],
+                &example,
+            );
+            (head.plan.finite, head.plan.alpha.clone(), head.plan.xi.clone(), head.plan.norms.f2)
+        };
+        let sizes = [1.0, 1e100, 1e148, 1e149, 2e149, 3e149, 4e149, 6e149];
+        let both: Vec<_> = sizes.iter().map(|s| [true, false].map(|read| step([*s, -s, 0.5 * s], read))).collect();
+        both.iter().for_each(|[read, not_read]| assert_eq!(read, not_read));
+        // Of the sizes from 3e149 on, the scores alone are below the limit and the loss is not.
+        let finite: Vec<bool> = both.iter().map(|both| both[0].0).collect();
+        assert_eq!(finite, [true, true, true, true, true, false, false, false]);
     }
 }

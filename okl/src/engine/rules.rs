@@ -76,6 +76,8 @@ pub(crate) struct Objective<'a, L, R> {
     pub loss: &'a L,
     pub output: &'a Output,
     pub rules: &'a Rules<R>,
+    /// Whether anybody reads the loss before the step. A bank reads that of heads with its first loss only.
+    pub read: bool,
 }
 
 /// The initial settings of a single head.

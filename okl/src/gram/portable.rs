@@ -362,15 +362,10 @@ pub(super) fn totals_by_four(lanes: &[[f64; LANES]], k: &[f32], columns: &[&[f64
 /// before it.
 #[inline(never)]
 pub(super) fn tree(lanes: &[f64; LANES]) -> f64 {
-    let mut lanes = *lanes;
-    let mut half = LANES / 2;
-    while half > 0 {
-        for l in 0..half {
-            lanes[l] += lanes[l + half];
-        }
-        half /= 2;
-    }
-    lanes[0]
+    let lanes: [f64; 16] = from_fn(|l| lanes[l] + lanes[l + 16]);
+    let lanes: [f64; 8] = from_fn(|l| lanes[l] + lanes[l + 8]);
+    let lanes: [f64; 4] = from_fn(|l| lanes[l] + lanes[l + 4]);
+    (lanes[0] + lanes[2]) + (lanes[1] + lanes[3])
 }
 
 /// A function of two numbers, applied to many pairs by [`Backend::map_values`](super::Backend::map_values).

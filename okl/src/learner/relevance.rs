@@ -17,6 +17,8 @@
 //! What a change does: [`Engine::reweigh`](crate::engine::Engine). For numbers f is brought half way back at 1,024 evenly spaced centres; for classes
 //! coefficients stay, which is better there (benchmarks/relevance.md). Rows are not learned again.
 
+use std::array::from_fn;
+
 use crate::basis::Space;
 use crate::basis::vectors::Vectors;
 use crate::coordinates::Coordinates;
@@ -131,16 +133,17 @@ impl Learner {
         let coefficients = coefficients(&head.f, averaged, live);
         let space = &mut self.engine.basis.space;
         let (factor, slope) = slope(&space.kernels()[plane])?;
-        let mut centres = vec![0.0; live.len() * features];
-        live.iter().zip(centres.chunks_exact_mut(features.max(1))).for_each(|(slot, row)| space.centre(*slot, row));
+        let stride = features.next_multiple_of(TOGETHER).max(1);
+        let mut centres = vec![0.0; live.len() * stride];
+        live.iter().zip(centres.chunks_exact_mut(stride)).for_each(|(slot, row)| space.centre(*slot, &mut row[..features]));
         let slots = self.engine.basis.slots().next_multiple_of(crate::gram::LANES);
         let (backend, space) = (self.engine.basis.space.backend(), &mut self.engine.basis.space);
-        let (mut row, mut total, mut point) = (vec![0.0; slots], vec![0.0; features], vec![0.0; features]);
+        let (mut row, mut total, mut point) = (vec![0.0; slots], vec![0.0; features], vec![0.0; stride]);
         let mut work =
             Work { scaled: vec![0.0; live.len() * outputs], sums: vec![0.0; outputs * features], apart: vec![0.0; features] };
         for slot in sample {
             space.row_under(plane, &slope, *slot, &mut row);
-            space.centre(*slot, &mut point);
+            space.centre(*slot, &mut point[..features]);
             for ((term, scaled), a) in
                 live.iter().zip(work.scaled.chunks_exact_mut(outputs)).zip(coefficients.chunks_exact(outputs))
             {
@@ -215,6 +218,7 @@ impl Work {
 }
 
 struct Sum<'a> {
+    /// The centres and the point, each with zeros up to a multiple of [`TOGETHER`] columns.
     centres: &'a [f32],
     point: &'a [f32],
     scaled: &'a [f64],
@@ -223,11 +227,48 @@ struct Sum<'a> {
     outputs: usize,
 }
 
+/// Columns whose sums are kept in registers at a time.
+const TOGETHER: usize = 16;
+
 impl Compiled for Sum<'_> {
     #[inline(always)]
     fn run(self) {
-        let features = self.point.len().max(1);
-        for (centre, scaled) in self.centres.chunks_exact(features).zip(self.scaled.chunks_exact(self.outputs)) {
+        match self.outputs {
+            1 => self.in_registers::<1>(),
+            2 => self.in_registers::<2>(),
+            _ => self.in_memory(),
+        }
+    }
+}
+
+impl Sum<'_> {
+    /// For few outputs, whose coefficients are seldom 0: some columns at a time over all terms. Every sum has the terms in the same order as in
+    /// [`Sum::in_memory`]; a term of coefficient 0 adds 0, which changes no sum.
+    #[inline(always)]
+    fn in_registers<const OUTPUTS: usize>(self) {
+        let (features, stride) = (self.apart.len(), self.point.len());
+        for first in (0..features).step_by(TOGETHER) {
+            let load = |row: &[f32]| -> [f32; TOGETHER] { from_fn(|l| row[first..first + TOGETHER][l]) };
+            let (point, mut sums) = (load(self.point), [[0.0f64; TOGETHER]; OUTPUTS]);
+            for (centre, scaled) in self.centres.chunks_exact(stride).zip(self.scaled.as_chunks::<OUTPUTS>().0) {
+                let centre = load(centre);
+                for o in 0..OUTPUTS {
+                    for l in 0..TOGETHER {
+                        sums[o][l] += scaled[o] * (f64::from(point[l]) - f64::from(centre[l]));
+                    }
+                }
+            }
+            let width = TOGETHER.min(features - first);
+            for (o, sums) in sums.iter().enumerate() {
+                self.sums[o * features + first..][..width].copy_from_slice(&sums[..width]);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn in_memory(self) {
+        let (features, stride) = (self.apart.len().max(1), self.point.len().max(1));
+        for (centre, scaled) in self.centres.chunks_exact(stride).zip(self.scaled.chunks_exact(self.outputs)) {
             for ((apart, x), c) in self.apart.iter_mut().zip(self.point).zip(centre) {
                 *apart = f64::from(*x) - f64::from(*c);
             }
@@ -245,6 +286,44 @@ impl Vectors<AnyKernel> {
     fn row_under(&mut self, plane: usize, kernel: &AnyKernel, slot: usize, out: &mut [f32]) {
         if let Vectors::Dense(space) = self {
             space.row_under(plane, kernel, slot, out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both ways to sum give the same bits, on every instruction set, for widths around those of the registers.
+    #[test]
+    fn sums_in_registers_are_those_in_memory() {
+        struct InMemory<'a>(Sum<'a>);
+        impl Compiled for InMemory<'_> {
+            #[inline(always)]
+            fn run(self) {
+                self.0.in_memory();
+            }
+        }
+        let number = |i: usize| libm::sin(0.7 * i as f64 * i as f64);
+        for (features, outputs) in [1usize, 3, 15, 16, 17, 40].into_iter().flat_map(|features| [(features, 1), (features, 2)]) {
+            let stride = features.next_multiple_of(TOGETHER);
+            let centres: Vec<f32> = (0..37 * stride).map(|i| number(i) as f32).collect();
+            let point: Vec<f32> = (0..stride).map(|i| number(i + 1000) as f32).collect();
+            let scaled: Vec<f64> = (0..37 * outputs).map(|i| if i % 3 == 0 { 0.0 } else { number(i + 77) }).collect();
+            for backend in Backend::available() {
+                let both = [true, false].map(|registers| {
+                    let (mut sums, mut apart) = (vec![0.0; outputs * features], vec![0.0; features]);
+                    let (centres, point, scaled) = (&centres[..], &point[..], &scaled[..]);
+                    let sum = Sum { centres, point, scaled, sums: &mut sums, apart: &mut apart, outputs };
+                    if registers {
+                        backend.compiled(sum)
+                    } else {
+                        backend.compiled(InMemory(sum))
+                    }
+                    sums
+                });
+                assert!(both[0] == both[1] && both[0].iter().all(|sum| *sum != 0.0), "{features}, {outputs}, {backend:?}");
+            }
         }
     }
 }

@@ -99,8 +99,9 @@ pub(super) fn softmax_prox(z0: &[f64], y: usize, c: f64, xi: &mut [f64]) {
     xi[y] -= 1.0;
 }
 
-/// The number of classes for which `by_newton` needs no allocation.
+/// The number of classes for which `by_newton` needs no allocation, and that for which it sets little memory to 0.
 const FEW: usize = 32;
+const FEWER: usize = 4;
 /// The largest number of Newton steps; a million drawn cases ended before it.
 const STEPS: usize = 40;
 
@@ -110,14 +111,16 @@ const STEPS: usize = 40;
 /// `L` needs one exponential per class, and four or five steps are enough from the probabilities at `z0`. `u + c exp(u)` is convex and
 /// increasing, so a step from too small a `u` may end far too high; `u <= 0` bounds it, and from above the method descends.
 fn by_newton(z0: &[f64], y: usize, c: f64, p: &mut [f64]) -> bool {
+    match z0.len() {
+        classes @ ..=FEWER => newton(z0, y, c, p, &mut [0.0; 3 * FEWER][..3 * classes]),
+        classes @ ..=FEW => newton(z0, y, c, p, &mut [0.0; 3 * FEW][..3 * classes]),
+        classes => newton(z0, y, c, p, &mut vec![0.0; 3 * classes]),
+    }
+}
+
+/// `by_newton` with room for three numbers per class.
+fn newton(z0: &[f64], y: usize, c: f64, p: &mut [f64], room: &mut [f64]) -> bool {
     let classes = z0.len();
-    let (mut few, mut many) = ([0.0; 3 * FEW], Vec::new());
-    let room = if classes <= FEW {
-        &mut few[..3 * classes]
-    } else {
-        many.resize(3 * classes, 0.0);
-        &mut many[..]
-    };
     let (a, rest) = room.split_at_mut(classes);
     let (u, off) = rest.split_at_mut(classes);
     let (top, log_sum) = probabilities(z0, p);

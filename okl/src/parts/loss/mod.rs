@@ -149,6 +149,11 @@ pub trait Loss: Send + Sync {
         None
     }
 
+    /// Whether the loss is at most twice the sum of the sizes of the scores, plus the logarithm of one more than their number.
+    fn grows_as_scores(&self) -> bool {
+        false
+    }
+
     /// Whether [`Eval::outside`] has a meaning for this loss: a margin error, or a residual outside the tube or scale.
     fn has_outside(&self) -> bool {
         false
@@ -337,6 +342,10 @@ impl Loss for AnyLoss {
             Self::NuHuber { nu, sigma_rule } => residual::nu_huber(z, y, theta, nu, sigma_rule, xi),
             Self::Quantile { q } => margin::quantile(first(z), first(y), q, xi),
         }
+    }
+
+    fn grows_as_scores(&self) -> bool {
+        matches!(self, Self::Softmax {})
     }
 
     fn curvature(&self, z: &[f64], y: &[f64], theta: f64, u: &[f64], hu: &mut [f64]) {
