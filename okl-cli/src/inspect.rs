@@ -61,15 +61,19 @@ pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
         return lines; // the regret bound is on the examples after the change, and the losses of these alone are not measured
     }
     let norm = learner.norm2_over_terms().max(0.0).sqrt();
-    if let (Some(bound), Some(loss)) = (learner.regret_bound(norm, 0.0), measured.total_loss)
+    let offset = learner.offset().iter().map(|b| b * b).sum::<f64>().sqrt();
+    if let (Some(bound), Some(loss)) = (learner.regret_bound(norm, offset), measured.total_loss)
         && bound < loss
     {
         let each = figure(bound / learner.examples().max(1) as f64);
         // The losses that are shown do not contain the weights of classes.
         let weighted = if learner.config().class_weight.is_none() { "" } else { ", each times the weight of its class," };
+        let beside = if offset > 0.0 { format!(" and an offset of up to {}", figure(offset)) } else { String::new() };
         lines.push(format!(
-            "Losses and penalties{weighted} add up to at most {} more than those of the best fixed function of the same norm: {each} per example.",
-            figure(bound)
+            "Losses and penalties{weighted} add up to at most {} more than those of the best fixed function with a norm of up to {}{beside}, as this model \
+             has: {each} per example.",
+            figure(bound),
+            figure(norm)
         ));
     }
     lines

@@ -13,6 +13,8 @@ use crate::metrics::{Task, count, percent};
 
 /// Fingerprints that are kept at most.
 pub const MOST: usize = 512;
+/// The smallest number of rows that must be looked up for an estimate.
+const FEWEST: u64 = 30;
 /// Bits of a fingerprint that are dropped. The others are enough to tell rows apart and take little room in the model file.
 pub const DROPPED: u32 = 24;
 
@@ -65,12 +67,25 @@ pub struct Lookup {
     rows: u64,
     looked_up: u64,
     known: u64,
+    /// Whether the model had learned rows before.
+    #[serde(default)]
+    resumed: bool,
 }
 
 impl Lookup {
     /// Before the first row.
     pub fn new(learned: &LearnedRows) -> Self {
         Lookup { learned: learned.clone(), ..Lookup::default() }
+    }
+
+    /// For a model that goes on with other rows.
+    pub fn resumed(learned: &LearnedRows) -> Self {
+        Lookup { resumed: true, ..Lookup::new(learned) }
+    }
+
+    /// Whether no row was learned before.
+    pub fn is_none(&self) -> bool {
+        self.is_empty() && !self.resumed
     }
 
     /// Whether there are no learned rows to compare with.
@@ -102,19 +117,30 @@ impl Lookup {
 
     /// The number of rows that are equal to learned rows: counted, or estimated from the rows that were looked up.
     pub fn equal(&self) -> Equal {
-        match self.looked_up {
-            0 => Equal::default(),
-            looked_up => Equal {
-                rows: (self.known as f64 / looked_up as f64 * self.rows as f64).round() as u64,
-                estimated: self.known > 0 && looked_up < self.rows,
-            },
+        let share = self.known as f64 / self.looked_up.max(1) as f64;
+        if self.is_none() || self.is_counted() {
+            Equal { rows: self.known, ..Equal::default() }
+        } else if self.is_estimate() {
+            Equal { rows: (share * self.rows as f64).round() as u64, estimated: true, at_least: false }
+        } else {
+            Equal { rows: self.known, estimated: false, at_least: true }
         }
+    }
+
+    /// Whether all rows were looked up.
+    fn is_counted(&self) -> bool {
+        self.looked_up == self.rows
+    }
+
+    /// Whether enough rows were looked up for an estimate of their share. That none of them is known does not show that no row is.
+    fn is_estimate(&self) -> bool {
+        self.known > 0 && self.looked_up >= FEWEST
     }
 
     /// Whether clearly more rows are known than this share.
     pub fn is_more_than(&self, share: f64) -> bool {
         let chance = 1.5 / (self.looked_up as f64).sqrt(); // three standard errors of a half
-        let chance = if self.looked_up == self.rows { 0.0 } else { chance };
+        let chance = if self.is_counted() || share == 0.0 { 0.0 } else { chance };
         self.known as f64 > (share + chance) * self.looked_up as f64
     }
 
@@ -124,7 +150,15 @@ impl Lookup {
             return None;
         }
         let [rows, looked_up, known] = [self.rows, self.looked_up, self.known].map(|rows| count(rows as f64));
-        let which = match (self.looked_up == self.rows, self.known == self.looked_up) {
+        let which = match (self.is_counted(), self.known == self.looked_up) {
+            (false, _) if !self.is_estimate() => {
+                let were = if self.looked_up == 1 { "was" } else { "were" };
+                format!(
+                    "at least {known} of these {rows} rows {} equal to rows that the model has learned; only {looked_up} {were} looked up, as a \
+                         model keeps fingerprints of a sample of its rows",
+                    if self.known == 1 { "is" } else { "are" }
+                )
+            }
             (true, true) => "these rows are equal to rows that the model has learned".into(),
             (true, false) => format!("{known} of these {rows} rows are equal to rows that the model has learned"),
             (false, true) => {
@@ -149,23 +183,36 @@ pub struct Equal {
     /// Whether it is estimated from a sample of the rows.
     #[serde(default)]
     pub estimated: bool,
+    /// Whether it is a lower bound: too few of the rows could be compared for an estimate.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
 }
 
 impl Equal {
     /// Whether there is no such row.
     pub fn is_none(&self) -> bool {
-        self.rows == 0
+        self.rows == 0 && !self.at_least
     }
 
     /// The sum of two numbers.
     pub fn and(self, other: Equal) -> Equal {
-        Equal { rows: self.rows + other.rows, estimated: self.estimated || other.estimated }
+        Equal {
+            rows: self.rows + other.rows,
+            estimated: self.estimated || other.estimated,
+            at_least: self.at_least || other.at_least,
+        }
     }
 
     /// Which of the examples were predicted before they were learned.
     pub fn predicted(&self) -> String {
-        let about = if self.estimated { "about " } else { "" };
+        let about = match (self.at_least, self.estimated) {
+            (true, true) => "at least about ",
+            (true, false) => "at least ",
+            (false, true) => "about ",
+            (false, false) => "",
+        };
         match self.rows {
+            0 if self.at_least => "each predicted before it was learned, as far as known".into(),
             0 => "each predicted before it was learned".into(),
             1 => format!("each predicted before it was learned, except {about}1 that is equal to a row of an earlier run"),
             rows => format!(

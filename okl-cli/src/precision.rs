@@ -15,11 +15,11 @@ use okl::kernel::DotKernel;
 use crate::export::Model;
 use crate::metrics::{figure, percent};
 
-/// At most this many terms are tried.
-const TRIED: usize = 128;
-/// At most this many products are computed.
+/// At most about this many products are computed for a kernel: of all terms with each other, or of a sample of them with all.
 const PRODUCTS: usize = 20_000_000;
-/// A difference above this share of the deviation of the scores is reported. The terms that are tried are a sample, so other rows may be further off: about 1 %.
+/// A value of a kernel costs as much as this many products.
+const VALUE: usize = 16;
+/// A difference above this share of the deviation of the scores is reported. Other rows than the terms that are tried may be further off: about 1 %.
 const LARGE: f64 = 0.005;
 
 /// One sentence if single precision moves scores by more than `LARGE` of their deviation.
@@ -35,8 +35,9 @@ pub fn finding(learner: &Learner) -> Option<String> {
     let (moved, deviation) = measure(learner);
     (deviation.is_finite() && moved > LARGE * deviation).then(|| {
         format!(
-            "single precision, in which distances are computed, moves scores by up to {}, {} of their deviation, at the terms of the model; exports \
-             compute in double precision, and their scores differ by as much; scale the features, or use a wider kernel",
+            "single precision, in which distances are computed, moves the score of at least one term by {}, {} of the deviation of the scores; other rows may \
+             be moved by more. Exports compute in double precision, so their scores differ from these by such amounts. A wider kernel (a smaller \
+             gamma) makes the differences smaller",
             figure(moved),
             percent(moved / deviation)
         )
@@ -49,7 +50,7 @@ fn measure(learner: &Learner) -> (f64, f64) {
     let model = Model::of(learner);
     let (features, outputs) = (learner.features().max(1), model.outputs);
     let terms = model.centres.len() / features;
-    let tried = TRIED.min(PRODUCTS / (terms * features)).max(2);
+    let tried = (PRODUCTS / (terms * (features + VALUE))).max(2);
     let rows: Vec<&[f32]> = model.centres.chunks_exact(features).step_by(terms.div_ceil(tried)).collect();
     let mut moved = vec![0.0; rows.len() * outputs];
     let mut scores = moved.clone();

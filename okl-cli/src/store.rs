@@ -57,7 +57,7 @@ pub struct Position {
     #[serde(default, rename = "learned_rows", skip_serializing_if = "LearnedRows::is_empty")]
     pub learned: LearnedRows,
     /// For a resumed model: which rows of these data are equal to rows that it had learned before them.
-    #[serde(default, rename = "learned_rows_before", skip_serializing_if = "Lookup::is_empty")]
+    #[serde(default, rename = "learned_rows_before", skip_serializing_if = "Lookup::is_none")]
     pub learned_before: Lookup,
     /// The number of such rows in the data before these.
     #[serde(default, skip_serializing_if = "Equal::is_none")]

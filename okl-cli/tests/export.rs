@@ -677,8 +677,14 @@ fn single_precision_that_moves_scores_is_reported() {
         let mut learner = Learner::new(plain(settings).unwrap()).unwrap();
         learner.learn(&Batch::of_f64(&x, 2).numbers(&targets)).unwrap();
         let finding = okl_cli::precision::finding(&learner);
+        let model: Value = serde_json::from_slice(&export(&learner, To::Json).unwrap()).unwrap();
+        if let Some(said) = &finding {
+            let terms = Case::new("terms".into(), learner.clone(), x.clone());
+            let most = terms.rows().map(|(x, scores)| (json_scores(&model, x)[0] - scores[0]).abs()).fold(0.0, f64::max);
+            let stated: f64 = said.split("term by ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+            assert!((stated / most - 1.0).abs() < 0.02, "stated {stated}, at the terms {most}");
+        }
         let case = Case::new("far".into(), learner, near(&mut random, ASKED));
-        let model: Value = serde_json::from_slice(&export(&case.learner, To::Json).unwrap()).unwrap();
         let moved = case.rows().map(|(x, scores)| (json_scores(&model, x)[0] - scores[0]).abs()).fold(0.0, f64::max);
         let mean = case.scores.iter().sum::<f64>() / ASKED as f64;
         let deviation = (case.scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / ASKED as f64).sqrt();

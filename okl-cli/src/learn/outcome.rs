@@ -263,7 +263,7 @@ impl Session<'_> {
         let said = said.replace("the model has learned", "the model had learned before these data");
         let advice = match self.args.stream.r#continue {
             true => "",
-            false => " To go on in the same data after the rows that were learned, add --continue.",
+            false => " If these data begin with the rows that were learned, --continue goes on after them.",
         };
         Some(format!("--resume: {said}.{advice}"))
     }

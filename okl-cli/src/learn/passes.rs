@@ -513,7 +513,7 @@ fn position(
     if !stream.r#continue {
         let ids = model.ids + model.lines;
         let Position { given: began_with, schema, filled, progress, seen, learned, .. } = model;
-        let (filled_before, learned_before, again_before) = (filled.clone(), Lookup::new(&learned), progress.again());
+        let (filled_before, learned_before, again_before) = (filled.clone(), Lookup::resumed(&learned), progress.again());
         let begun = Position {
             way: given,
             ids,

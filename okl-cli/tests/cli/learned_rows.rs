@@ -159,3 +159,31 @@ fn without_fingerprints_nothing_is_claimed() {
     assert!(json(&["evaluate", &model, &other])["warnings"].to_string().contains("that the model has learned"));
     assert_eq!(json(&["evaluate", &old, &other])["warnings"], serde_json::json!([]));
 }
+
+/// A model of many rows has fingerprints of a sample of them. Few rows of another run may have none there: that is no count of 0.
+#[test]
+fn few_comparisons_are_no_count() {
+    let folder = Folder::new("rows-few");
+    let row = |i: usize| format!("{i},{},{}", (i * 37 % 101) as f64 / 8.0, kind(i));
+    let data = folder.write("d.csv", table("a,b,kind", 6000, row));
+    let model = folder.path("m.okl");
+    succeed(&["learn", &data, "--target", "kind", "--kernel", "linear", "--quiet", "-o", &model, "--save-model", "recent"]);
+    let mut bounds = 0;
+    for from in (0..6000).step_by(600) {
+        let found = again(&folder, &model, "part.csv", table("a,b,kind", 15, |i| row(from + i)));
+        let (rows, sure) = (found["rows"].as_u64().unwrap(), found["estimated"] == false && found["at_least"] != true);
+        assert!(rows <= 15 && (!sure || rows == 15), "{from}: {found}");
+        bounds += u64::from(found["at_least"] == true);
+        let said = succeed(&["inspect", &folder.path("out.okl")]).1 + &succeed(&["inspect", &folder.path("out.okl")]).0;
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let claim = said.split("each predicted before it was learned").nth(1).unwrap_or_else(|| panic!("{said}"));
+        assert!(claim.starts_with(", as far as known") || claim.starts_with(", except"), "{from}: {said}");
+    }
+    assert!(bounds > 0, "the case occurs");
+    // A few learned rows among many new ones are named.
+    let some = folder.write("some.csv", table("a,b,kind", 3000, |i| if i % 16 == 0 { row(i) } else { row(10_000 + i) }));
+    let said = json(&["evaluate", &model, &some])["warnings"].to_string();
+    assert!(said.contains("equal to rows that the model has learned"), "{said}");
+    let new = folder.write("new.csv", table("a,b,kind", 3000, |i| row(10_000 + i)));
+    assert_eq!(json(&["evaluate", &model, &new])["warnings"], serde_json::json!([]));
+}

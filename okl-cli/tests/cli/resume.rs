@@ -541,7 +541,7 @@ fn rows_that_were_learned_before_are_named() {
         let (out, said) = (json(&learn), succeed(&learn).1);
         assert_eq!(out["rows_learned_again"], serde_json::json!({ "rows": 100, "estimated": false }), "{out}");
         let sentence = "100 of these 200 rows are equal to rows that the model had learned before these data: on new rows the model may be worse";
-        assert!(words(&said).contains(sentence) && words(&said).contains("add --continue"), "{said}");
+        assert!(words(&said).contains(sentence) && words(&said).contains("--continue goes on after them"), "{said}");
         assert!(out["warnings"].to_string().contains(sentence), "{out}");
         assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
         let report = folder.read("r.html");
