@@ -119,9 +119,11 @@ impl Session<'_> {
         outcome.not_scored.map_or(Ok(()), Err)
     }
 
-    /// Fills the cells of learned rows as `okl predict` does.
+    /// Fills the cells of learned rows as `okl predict` does. In formats in which an absent feature is 0, there are none to fill.
     fn fill(&self, chunk: &mut Chunk) {
-        self.passes.filled().fill(chunk, self.passes.schema());
+        if !matches!(self.passes.format(), Format::Vw | Format::Libsvm) {
+            self.passes.filled().fill_learned(chunk, self.passes.schema());
+        }
     }
 
     /// Learns a sample of the rows once more in a random order, if that was asked for or the final model, which has learned the past rows, is
