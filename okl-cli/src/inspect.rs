@@ -16,6 +16,7 @@ use crate::learn::task_of;
 use crate::memory::{self, figure_of_bytes};
 use crate::metrics::{count, figure, percent};
 use crate::precision;
+use crate::progress::in_random_order;
 use crate::scoring::quantile;
 use crate::settings;
 use crate::store::{self, Position};
@@ -239,10 +240,7 @@ pub fn inspect(args: &Inspect) -> anyhow::Result<()> {
         true => serde_json::to_string_pretty(&as_json(&learner, &position, &names, source(&position, &names)))? + "\n",
         false => {
             let did = position.progress.words(task_of(learner.config()), quantile_in_units(&learner));
-            let did = match position.replayed.filter(|_| !did.is_empty()) {
-                Some(rows) => format!("{did}; of {} rows in a random order, not in that of the file", count(rows as f64)),
-                None => did,
-            };
+            let did = in_random_order(did, position.replayed, learner.examples());
             let did = match learner.frozen_after().filter(|_| !did.is_empty()) {
                 Some(examples) => format!(
                     "{did}; the first {} examples were predicted by the bank from which this member was frozen",
@@ -283,7 +281,7 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String], name: i
     // The share of examples outside the margin, tube or scale is a rate of alerts only for a detector.
     let alerts = learner.config().loss.reads() == Reads::Nothing;
     json!({
-        "config": in_effect(learner.config()), "given": position.given, "examples": learner.examples(), "rows": position.seen, "progressive": position.progress.to_json(quantile_in_units(learner)), "frozen_after": learner.frozen_after(), "terms": learner.terms(), "features": learner.features(),
+        "config": in_effect(learner.config()), "given": position.given, "examples": learner.examples(), "rows": position.seen, "progressive": position.progress.to_json(quantile_in_units(learner)), "replayed_rows": position.replayed, "frozen_after": learner.frozen_after(), "terms": learner.terms(), "features": learner.features(),
         "feature_names": names, "hash_bits": position.schema.as_ref().and_then(Schema::hash_bits), "missing": missing(position), "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "step_sizes": learner.step_sizes(), "theta": learner.theta(),
         "offset": learner.predicting_offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate().filter(|_| alerts), "outside_rate": learner.alert_rate().filter(|_| !alerts),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": rule_of(learner, m), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
@@ -545,7 +543,10 @@ fn named(name: &str, value: &str) -> String {
 /// The loss of a learner, as typed on the command line. The squared loss is half the squared error, so that its gradient is the error.
 pub fn loss_in_words(learner: &Learner) -> String {
     // Of several losses, the first one is what is reported.
-    let typed = typed(&*learner.config().loss);
+    let mut typed = typed(&*learner.config().loss);
+    if learner.outputs() > 1 && typed != "squared" && learner.config().loss.reads() == Reads::Vector {
+        typed += ", of the Euclidean norm of the residuals of all targets";
+    }
     match typed.as_str() {
         _ if !learner.config().target_scale.is_none() => format!("{typed}, of targets in units of target_scale"),
         "squared" if learner.outputs() > 1 => "squared: half of the squared error, over all targets".into(),

@@ -27,6 +27,8 @@ const SEED: u64 = 1985;
 pub const FEWEST: u64 = 100;
 /// Outputs that are listed one by one.
 const LISTED: usize = 12;
+/// What an average over several targets is.
+pub const OVER_TARGETS: &str = " over the targets, each in its unit,";
 /// Part of an advice.
 const SAVES_ALL: &str = " --save-model all saves a model of all rows, or of a sample of them.";
 /// The smallest number of rows for saying that the final model is much worse on them.
@@ -411,7 +413,10 @@ impl Past {
                 self.advice(order),
             ),
             Task::Numbers => (
-                format!("is off by {error} on average on past rows ({rows} were tried). When {new} were new, by {expected}."),
+                format!(
+                    "is off by {error} on average{} on past rows ({rows} were tried). When {new} were new, by {expected}.",
+                    if self.summary.outputs.len() > 1 { OVER_TARGETS } else { "" }
+                ),
                 self.advice(order),
             ),
             Task::Novelty => (

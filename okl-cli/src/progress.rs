@@ -34,6 +34,17 @@ pub struct Progress {
     again: Equal,
 }
 
+/// Adds to the words about a model that its first rows, `replayed` of them, came in a random order. `examples`: the examples that it has learned.
+pub fn in_random_order(did: String, replayed: Option<u64>, examples: u64) -> String {
+    match replayed.filter(|_| !did.is_empty()) {
+        Some(rows) if examples > rows => {
+            format!("{did}; the first {} examples came in a random order, not in that of their file", count(rows as f64))
+        }
+        Some(rows) => format!("{did}; of {} rows in a random order, not in that of the file", count(rows as f64)),
+        None => did,
+    }
+}
+
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }

@@ -34,7 +34,8 @@ pub struct Position {
     /// Rows without an id get ids above this one; smaller ids belong to lines of earlier data.
     #[serde(default)]
     pub ids: u64,
-    /// If the model learned a sample of the rows in a random order (`--save-model all`): the number of rows in this sample.
+    /// If the model began with a sample of rows in a random order (`--save-model all`): the number of rows in this sample. They are the first
+    /// rows in `progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<u64>,
     /// The number of rows that were learned or predicted, over all runs, each counted once. None if a file of an older version began.

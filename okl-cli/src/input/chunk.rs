@@ -124,6 +124,28 @@ impl Chunk {
         }
     }
 
+    /// Sets features to these values in the rows before they appeared (see `reach`); ascending.
+    pub(super) fn set_later(&mut self, values: &[(u32, f64)]) {
+        let Some((last, _)) = values.last().filter(|_| self.reach.len() == self.rows) else { return };
+        let features = self.features.max(*last as usize + 1);
+        let mut wider = Chunk { features, ..Chunk::default() };
+        for (row, reach) in self.reach.iter().enumerate() {
+            let later = values.iter().filter(|(feature, _)| feature >= reach);
+            if self.entries.is_some() {
+                let range = self.range(row);
+                let columns = self.entries.iter().flat_map(|entries| &entries.columns[range.clone()]).map(|at| *at as usize);
+                let given = columns.zip(self.x[range.clone()].iter().copied());
+                wider.push_sparse(given.chain(later.map(|(feature, value)| (*feature as usize, *value))));
+            } else {
+                let from = wider.x.len();
+                wider.x.extend_from_slice(&self.x[self.range(row)]);
+                wider.x.resize(from + features, 0.0);
+                later.for_each(|(feature, value)| wider.x[from + *feature as usize] = *value);
+            }
+        }
+        (self.features, self.x, self.entries) = (features, wider.x, wider.entries);
+    }
+
     /// The features, row by row, zeros included.
     pub fn dense(&self) -> Cow<'_, [f64]> {
         if self.entries.is_none() {

@@ -122,6 +122,19 @@ impl Filled {
         }
     }
 
+    /// Fills the cells of learned rows as if they were read now, with all columns that the model knows: also those of columns of numbers that
+    /// appeared after the row.
+    pub fn fill_learned(&mut self, chunk: &mut Chunk, schema: &Schema) {
+        self.know(schema);
+        self.fill(chunk, schema);
+        let Features::Named(list) = &schema.features else { return };
+        // The reader of a row does not fill a logarithm that rows may lack.
+        let is_filled = |at: &&u32| list.get(**at as usize).is_some_and(|feature| feature.part.is_none() || !feature.optional);
+        let values = self.numbers.iter().filter(is_filled).map(|at| (*at, self.value(*at)));
+        let values: Vec<(u32, f64)> = values.filter(|(_, value)| *value != 0.0).collect();
+        chunk.set_later(&values);
+    }
+
     /// Fills each row of a chunk from all rows before it that are learned.
     pub fn fill_in_order(&mut self, chunk: &mut Chunk, schema: &Schema) {
         if self.begin(schema) {

@@ -50,6 +50,23 @@ impl<'a> RowView<'a> {
     fn absent(self) -> impl Iterator<Item = u32> + 'a {
         self.missing.iter().map(|(_, feature)| *feature)
     }
+
+    /// The columns and values of a sparse row: those that are not 0, and a place for each cell without a value, which is filled there
+    /// ([`Chunk::set`]).
+    fn places(self) -> impl Iterator<Item = (usize, f64)> + 'a {
+        let (mut values, mut absent) = (self.values().peekable(), self.absent().map(|feature| feature as usize).peekable());
+        std::iter::from_fn(move || {
+            let value = values.peek().map_or(usize::MAX, |(column, _)| *column);
+            match absent.peek() {
+                Some(feature) if *feature < value => absent.next().map(|feature| (feature, 0.0)),
+                Some(feature) if *feature == value => {
+                    absent.next();
+                    values.next()
+                }
+                _ => values.next(),
+            }
+        })
+    }
 }
 
 /// A copy of a row without its id. It takes few allocations, because a sample has many of them.
@@ -135,7 +152,7 @@ pub fn gather<'a>(rows: impl Iterator<Item = RowView<'a>> + Clone, features: usi
     let sparse = rows.clone().any(|row| row.columns.is_some());
     for row in rows.clone() {
         match sparse {
-            true => out.push_sparse(row.values()),
+            true => out.push_sparse(row.places()),
             false => {
                 out.x.extend_from_slice(row.x);
                 out.x.resize((out.rows + 1) * features, 0.0);

@@ -114,6 +114,9 @@ pub struct Kept {
     /// Whether the final model made several passes; the other one makes one.
     #[serde(skip)]
     pub several_passes: bool,
+    /// Whether there are several targets, which have units of their own.
+    #[serde(skip)]
+    pub several_targets: bool,
     /// Seconds that this took.
     pub seconds: f64,
     /// What the errors are.
@@ -230,6 +233,7 @@ pub fn replay(
         later_rows,
         last_rows: LastRows::measure(run, &other.learner, sample, fill)?,
         several_passes: run.training.is_some(),
+        several_targets: task == Task::Numbers && run.learner.outputs() > 1,
         seconds: begun.elapsed().as_secs_f64(),
         measure: run.metrics.measure(),
     };
@@ -404,6 +408,7 @@ impl Kept {
                 .into(),
         };
         let (off, wrong) = match self.measure {
+            Measure::MeanAbsoluteError if self.several_targets => ("is off by", " on average over the targets, each in its unit"),
             Measure::MeanAbsoluteError => ("is off by", " on average"),
             Measure::PinballLoss => ("has a mean pinball loss of", ""),
             Measure::ShareOfAlerts => ("gets", " alerts"),

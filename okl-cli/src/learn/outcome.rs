@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::first_rows::estimated;
 use super::{Kept, Session, Which, held_out, kept, task_of};
-use crate::args::SaveModel;
+use crate::args::{SaveModel, Stream};
 use crate::clash;
 use crate::command::arguments;
 use crate::device;
@@ -119,9 +119,11 @@ impl Session<'_> {
         outcome.not_scored.map_or(Ok(()), Err)
     }
 
-    /// Fills the cells of learned rows as `okl predict` does.
+    /// Fills the cells of learned rows as `okl predict` does. In formats in which an absent feature is 0, there are none to fill.
     fn fill(&self, chunk: &mut Chunk) {
-        self.passes.filled().fill(chunk, self.passes.schema());
+        if !matches!(self.passes.format(), Format::Vw | Format::Libsvm) {
+            self.passes.filled().fill_learned(chunk, self.passes.schema());
+        }
     }
 
     /// Learns a sample of the rows once more in a random order, if that was asked for or the final model, which has learned the past rows, is
@@ -344,7 +346,7 @@ impl Session<'_> {
             0 => note(format_args!("{}: no rows after those that the model has consumed", self.args.data.join(", "))),
             _ => {
                 self.part(run).iter().for_each(|part| note(wrapped(&format!("\n{part}"), "  ")));
-                print_figures(outcome, self.args.stream.test.as_deref());
+                print_figures(outcome, &self.args.stream);
             }
         }
         if outcome.summary.classes.as_ref().is_some_and(|c| c.known == 1) {
@@ -403,6 +405,7 @@ impl Session<'_> {
             lead: &lead,
             learned_again: self.passes.learned_before().equal(),
             given_json: given.as_deref(),
+            resumed: self.args.stream.resume.is_some(),
             ..Report::new(&title, &command, &outcome.summary, &run.history, &config)
         };
         let mut bytes = Vec::new();
@@ -439,11 +442,15 @@ impl Session<'_> {
 }
 
 /// Prints the figures: progressive, of the final model and, if there are any, of later passes and of the held-out file.
-fn print_figures(outcome: &Outcome, test: Option<&str>) {
+fn print_figures(outcome: &Outcome, stream: &Stream) {
     let mut text = String::from("\n");
     match (&outcome.training, &outcome.held_out) {
         (Some(_), _) if outcome.summary.examples == 0 => text += "All rows of this run had been learned before.\n",
         (None, None) => text += &outcome.summary.to_string(),
+        // The model may have learned equal rows in an earlier run.
+        _ if stream.resume.is_some() => {
+            text += &format!("progressive, every row before this run learned it:\n{}", outcome.summary)
+        }
         _ => text += &format!("progressive, every row before it was learned:\n{}", outcome.summary),
     }
     if let Some((pass, training)) = &outcome.training {
@@ -460,7 +467,7 @@ fn print_figures(outcome: &Outcome, test: Option<&str>) {
         text += &(wrapped(&line, &" ".repeat(28)) + "\n");
     }
     note(text.trim_end_matches('\n'));
-    if let (Some(held_out), Some(file)) = (&outcome.held_out, test) {
+    if let (Some(held_out), Some(file)) = (&outcome.held_out, &stream.test) {
         let whose = if outcome.kept.as_ref().is_some_and(|kept| kept.model == Which::All) { ", the saved model" } else { "" };
         note(format_args!("\nheld out, {file}{whose}:\n{}", held_out.to_string().trim_end()));
     }

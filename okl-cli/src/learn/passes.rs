@@ -512,7 +512,7 @@ fn position(
     let given = Way { id: given.id.clone().or(id), weight: given.weight.clone().or(weight), ..given };
     if !stream.r#continue {
         let ids = model.ids + model.lines;
-        let Position { given: began_with, schema, filled, progress, seen, learned, .. } = model;
+        let Position { given: began_with, schema, filled, progress, replayed, seen, learned, .. } = model;
         let (filled_before, learned_before, again_before) = (filled.clone(), Lookup::resumed(&learned), progress.again());
         let begun = Position {
             way: given,
@@ -520,6 +520,7 @@ fn position(
             given: began_with,
             schema,
             progress,
+            replayed,
             seen,
             learned,
             learned_before,

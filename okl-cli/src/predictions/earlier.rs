@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::input::names;
+use crate::metrics::count;
 
 /// The rows that the model has learned in the pass whose predictions are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +73,7 @@ impl Kept {
                 Some(format!("it ends with line {} of the data, and the model has learned up to line {last}", self.last))
             }
             Consumed::Rows(rows) if self.rows < rows => {
-                Some(format!("it has {} rows, and the model has learned {rows}", self.rows))
+                Some(format!("it has {} rows, and the model has learned {}", count(self.rows as f64), count(rows as f64)))
             }
             _ => None,
         }

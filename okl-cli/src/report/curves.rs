@@ -4,6 +4,7 @@ use super::Report;
 use super::axis::{Axis, Unit};
 use super::chart::{Chart, Line};
 use super::history::{History, Point};
+use super::page::OF_TARGETS;
 use super::text;
 use crate::metrics::{Coverage, Measure, OutputSummary, Summary, Task, WINDOW};
 
@@ -97,10 +98,13 @@ pub(super) fn progress(report: &Report<'_>) -> Chart {
         lines.insert(0, line("repeating the last target (no change)", "c", series(history, |p| p.no_change_error)));
     }
     let (y, above) = without_the_start(&lines, history, unit);
+    let several = report.summary.outputs.len() > 1;
     let measures = match report.summary.measure {
-        Measure::PinballLoss => "mean pinball loss, in the units of the target",
-        _ if percent => "share of wrong predictions",
-        _ => "mean absolute error, in the units of the target",
+        Measure::PinballLoss if several => format!("mean pinball loss, {OF_TARGETS}"),
+        Measure::MeanAbsoluteError if several => format!("mean absolute error, {OF_TARGETS}"),
+        Measure::PinballLoss => "mean pinball loss, in the units of the target".into(),
+        _ if percent => "share of wrong predictions".into(),
+        _ => "mean absolute error, in the units of the target".into(),
     };
     Chart {
         caption: error_caption(report, unit, beside, above),
@@ -137,7 +141,8 @@ fn error_caption(report: &Report<'_>, unit: Unit, beside: bool, above: Option<f6
         }
         _ => {
             let name = if s.measure == Measure::PinballLoss { "pinball loss" } else { "absolute error" };
-            format!("Before the examples were learned, the mean {name} was {}", text::or_none(s.error, show))
+            let of = if s.outputs.len() > 1 { format!(" ({OF_TARGETS})") } else { String::new() };
+            format!("Before the examples were learned, the mean {name}{of} was {}", text::or_none(s.error, show))
         }
     };
     words += &format!("; {} over the last {}.", text::or_none(s.windowed_error, show), text::count(s.windowed_rows as f64));

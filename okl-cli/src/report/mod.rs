@@ -51,6 +51,8 @@ pub struct Report<'a> {
     pub config_json: &'a str,
     /// [`okl::Config::to_json`] before the first row, which reproduces the run as `--config`; none if it is not known.
     pub given_json: Option<&'a str>,
+    /// Whether the run began with a model that had learned rows before.
+    pub resumed: bool,
     /// Warnings about the figures, one sentence each.
     pub warnings: &'a [String],
     /// The current model on a sample of the rows that it has learned.
@@ -87,6 +89,7 @@ impl<'a> Report<'a> {
             history,
             config_json,
             given_json: None,
+            resumed: false,
             warnings: &[],
             past: None,
             kept: None,

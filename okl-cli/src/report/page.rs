@@ -47,7 +47,7 @@ fn sections(report: &Report<'_>) -> Markup {
     let (theta, outcome, regions) = (theta(report, &mut missing), outcome(report, &mut missing), regions(report, &mut missing));
     let reproduce = grid(
         [
-            section("config", "Configuration", tables::config(report.given_json, report.config_json)),
+            section("config", "Configuration", tables::config(report.given_json, report.config_json, report.resumed)),
             section("reproduce", "How to reproduce it", reproduce(report, &missing)),
         ]
         .into_iter(),
@@ -81,6 +81,9 @@ pub fn grid(parts: impl Iterator<Item = Markup>) -> Markup {
     html! { div.grid { @for part in parts { (part) } } }
 }
 
+/// What one error of several targets is.
+pub(super) const OF_TARGETS: &str = "mean over the targets, each in its unit";
+
 /// A summary of the run in two or three sentences.
 fn lead(report: &Report<'_>) -> String {
     let s = report.summary;
@@ -94,6 +97,13 @@ fn lead(report: &Report<'_>) -> String {
             "{n} examples, {predicted}: {} were predicted wrongly, {} of the last {}.",
             text::or_none(s.error, percent),
             text::or_none(s.windowed_error, percent),
+            window(report)
+        ),
+        Task::Numbers if s.outputs.len() > 1 => format!(
+            "{n} examples, {predicted}: {} {}, {} over the last {} ({OF_TARGETS}).",
+            if s.measure == Measure::PinballLoss { "mean pinball loss" } else { "mean absolute error" },
+            text::or_none(s.error, figure),
+            text::or_none(s.windowed_error, figure),
             window(report)
         ),
         Task::Numbers if s.measure == Measure::PinballLoss => format!(
@@ -212,7 +222,11 @@ fn class_tiles(report: &Report<'_>) -> Vec<Markup> {
             "by repeating the last label",
             &format!("{} by the most frequent class", percent(classes.majority_error.map(|e| 1.0 - e))),
         ),
-        tile(text::or_none(classes.macro_f1, text::figure), "macro F1", &format!("over {} classes", classes.macro_classes)),
+        tile(
+            text::or_none(classes.macro_f1, text::figure),
+            "macro F1",
+            &format!("over {} classes", text::count(classes.macro_classes as f64)),
+        ),
     ];
     tiles.extend(classes.auc.map(|auc| {
         let of = classes.of_two().map_or(String::new(), |two| format!("{two}; "));

@@ -116,7 +116,7 @@ pub(super) fn classes(classes: &ClassSummary) -> Markup {
     };
     let rows: Vec<_> = classes.per_class.iter().map(|c| (c.name.as_str(), line(c))).collect();
     let more = if classes.known > classes.per_class.len() {
-        format!(" The first {} of {} classes.", classes.per_class.len(), classes.known)
+        format!(" The first {} of {} classes.", text::count(classes.per_class.len() as f64), text::count(classes.known as f64))
     } else {
         String::new()
     };
@@ -192,7 +192,7 @@ fn residual_chart(name: &str, r: &Residuals) -> Markup {
 
 /// The settings before the first row, and apart from them those that learning replaced, each as a table with one line per setting. Text that is not
 /// valid JSON is shown unchanged. A list per column fits only the columns at the end of the run, so the JSON for --config has the settings before it.
-pub(super) fn config(given: Option<&str>, json: &str) -> Markup {
+pub(super) fn config(given: Option<&str>, json: &str, resumed: bool) -> Markup {
     let Ok(Value::Object(settings)) = serde_json::from_str(json) else { return html! { pre { (json) } } };
     let lines = |settings: &Table| pairs(settings.iter().map(|(key, value)| (key.as_str(), setting(value))));
     let Some(Ok(Value::Object(given))) = given.map(serde_json::from_str) else { return lines(&settings) };
@@ -200,7 +200,11 @@ pub(super) fn config(given: Option<&str>, json: &str) -> Markup {
     html! {
         (lines(&given))
         details { summary { "as JSON, for --config" } pre { (one_per_line(&given)) } }
-        p.note { "These settings were given, or were chosen before the first row was learned. With the flags about columns, order and passes they reproduce the model." }
+        p.note {
+            "These settings were given, or were chosen before the first row was learned. "
+            @if resumed { "This run resumed a model: that model and the flags about columns, order and passes reproduce this one. The settings alone do not." }
+            @else { "With the flags about columns, order and passes they reproduce the model." }
+        }
         @if !learned.is_empty() {
             h3 { "Learned" }
             (lines(&learned))

@@ -277,3 +277,107 @@ fn an_export_speaks_of_indicators_only_where_there_are_some() {
     assert!(!said("mean").contains("indicators") && said("mean").contains("fills missing values"));
     assert!(said("mean+indicator").contains("the indicators are features"));
 }
+
+/// JSON lines of 900 rows in which a number appears with row `from`, and is null or absent in some rows from then on.
+fn late_key(from: usize) -> Vec<String> {
+    let mut random = Random(31);
+    let row = |i: usize| {
+        let (a, c) = (random.next(), 100.0 + random.next());
+        let late = match i {
+            i if i < from || i % 11 == 4 => String::new(),
+            i if i % 11 == 7 => "\"c\":null,".into(),
+            _ => format!("\"c\":{c:.3},"),
+        };
+        format!("{{\"a\":{a:.3},{late}\"y\":{:.4}}}\n", (6.0 * a).sin() + 0.3 * (c - 100.0))
+    };
+    (0..900).map(row).collect()
+}
+
+fn same(shown: &serde_json::Value, measured: &serde_json::Value, what: &str) {
+    let (shown, measured) = (shown.as_f64().unwrap(), measured.as_f64().unwrap());
+    assert!((shown - measured).abs() < 1e-9 * measured, "{what}: {shown} is shown, {measured} is the error of the file");
+}
+
+/// A row from before a column of numbers had its first value has no value there, as `okl predict` reads it: the figures of the final model and of the saved
+/// one fill it.
+#[test]
+fn a_column_that_appears_later_is_filled_in_the_rows_before() {
+    let folder = Folder::new("missing-late");
+    let model = folder.path("m.okl");
+    let halfway = folder.write("late.jsonl", late_key(450).concat());
+    // In a table, the column is there from the first row on, but it has no value.
+    let empty = late_key(450).iter().fold(String::from("a,c,y\n"), |text, line| {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        format!("{text}{},{},{}\n", row["a"], row["c"].as_f64().map_or(String::new(), |c| c.to_string()), row["y"])
+    });
+    let empty = folder.write("empty.csv", empty);
+    for rule in ["mean", "last", "zero", "mean+indicator", "last+indicator", "zero+indicator"] {
+        for (data, more) in [(&halfway, &[][..]), (&halfway, &["--shuffle", "3"]), (&empty, &[])] {
+            let learn = ["learn", data, "--target", "y", "--missing", rule, "--save-model", "recent", "-o", &model];
+            let shown = json(&[&learn[..], more].concat())["model_on_past_rows"].clone();
+            assert_eq!(shown["rows"], 900);
+            let measured = json(&["evaluate", &model, data])["summary"]["error"].clone();
+            same(&shown["error"], &measured, &format!("{rule} {data} {more:?}"));
+        }
+    }
+    let lines = late_key(810);
+    let data = folder.write("end.jsonl", lines.concat());
+    for rule in ["mean", "last", "mean+indicator"] {
+        let learn = ["learn", &data, "--target", "y", "--missing", rule, "--save-model", "all", "-o", &model];
+        let last = json(&learn)["saved_model"]["last_rows"].clone();
+        assert_eq!(last["sampled_rows"], 180, "{last}");
+        let measured =
+            json(&["evaluate", &model, &folder.write("last.jsonl", lines[720..].concat())])["summary"]["error"].clone();
+        same(&last["all_error"], &measured, &format!("{rule}, the last rows"));
+    }
+}
+
+/// Rows of many words are stored without their zeros. A cell without a value has a place there, also in a copy of the row.
+#[test]
+fn cells_of_sparse_rows_are_filled_in_copies() {
+    let folder = Folder::new("missing-words");
+    let (mut random, model) = (Random(5), folder.path("m.okl"));
+    let text: String = (0..900)
+        .map(|i| {
+            let (a, c, word) = (random.next(), 3.0 + random.next(), i % 300);
+            let a_text = if i < 9 || i % 5 == 2 { "null".into() } else { format!("{:.3}", 2.0 + a) };
+            let late = if i < 450 { String::new() } else { format!("\"c\":{c:.3},") };
+            format!("{{\"a\":{a_text},{late}\"words\":\"w{word} b{}\",\"y\":{:.4}}}\n", word % 7, a + 0.3 * c)
+        })
+        .collect();
+    let data = folder.write("words.jsonl", text);
+    for rule in ["mean", "last"] {
+        for more in [&[][..], &["--shuffle", "3"]] {
+            let learn = ["learn", &data, "--target", "y", "--text", "words", "--missing", rule, "--save-model", "recent"];
+            let shown = json(&[&learn[..], &["-o", &model], more].concat())["model_on_past_rows"].clone();
+            assert_eq!(shown["rows"], 900);
+            let measured = json(&["evaluate", &model, &data])["summary"]["error"].clone();
+            same(&shown["error"], &measured, &format!("{rule} {more:?}"));
+        }
+    }
+}
+
+/// A shuffled row is filled from the rows before it in that order, also if it is stored without its zeros.
+#[test]
+fn shuffled_rows_of_many_words_are_filled() {
+    let folder = Folder::new("missing-shuffled");
+    let mut random = Random(6);
+    let mut rows: Vec<(bool, usize, f64)> = (0..600).map(|i| (random.next() < 0.5, i % 300, random.next())).collect();
+    let write = |name: &str, rows: &[(bool, usize, f64)]| {
+        let row = |(there, word, y): &(bool, usize, f64)| {
+            format!("{{\"a\":{},\"words\":\"w{word}\",\"y\":{y:.4}}}\n", if *there { "1" } else { "null" })
+        };
+        folder.write(name, rows.iter().map(row).collect::<String>())
+    };
+    let scores = |data: &str| {
+        let learn = ["learn", data, "--target", "y", "--text", "words", "--missing", "last", "--shuffle", "3", "--quiet"];
+        succeed(&[&learn[..], &["--predictions", "-"]].concat()).0
+    };
+    // The last value is 1 everywhere, so all cells become 1, if the first row of the file and the first one in the shuffled order have a value.
+    rows[0].0 = true;
+    let whole = scores(&write("whole.jsonl", &rows.iter().map(|(_, word, y)| (true, *word, *y)).collect::<Vec<_>>()));
+    let first: usize = whole.lines().nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+    rows[first - 1].0 = true;
+    assert!(rows.iter().filter(|(there, ..)| !there).count() > 200);
+    assert!(scores(&write("gaps.jsonl", &rows)) == whole, "cells without a value are not filled");
+}

@@ -79,3 +79,43 @@ fn a_report_says_of_what_its_figures_are() {
     succeed(&[&["learn", &data, "--target", "u", "--report", &report, "--quiet"][..], &plain].concat());
     assert!(folder.read("r.html").contains("A score can change by at most this"));
 }
+
+/// A model of rows in a random order goes on with other rows: its figures are still those of rows in a random order.
+#[test]
+fn a_resumed_model_keeps_the_remark_about_its_first_rows() {
+    let folder = Folder::new("wording-order");
+    let (data, model, more) = (folder.write("n.csv", numbers(300)), folder.path("1.okl"), folder.path("2.okl"));
+    succeed(&["learn", &data, "--target", "u,v", "--save-model", "all", "-o", &model]);
+    assert!(words(&succeed(&["inspect", &model]).0).contains("of 300 rows in a random order, not in that of the file"));
+    let other = folder.write("m.csv", numbers(340).replace("0.5", "0.51"));
+    succeed(&["learn", &other, "--resume", &model, "-o", &more]);
+    let said = words(&succeed(&["inspect", &more]).0);
+    assert!(said.contains("the first 300 examples came in a random order, not in that of their file"), "{said}");
+    let inspected: serde_json::Value = serde_json::from_str(&succeed(&["inspect", &more, "--json"]).0).unwrap();
+    assert_eq!(inspected["replayed_rows"], 300);
+}
+
+/// The losses of several targets are of the Euclidean norm of their residuals: recomputed from the predictions.
+#[test]
+fn the_loss_of_several_targets_says_what_it_is() {
+    let folder = Folder::new("wording-targets");
+    let text = numbers(300);
+    let (data, scores, page) = (folder.write("n.csv", &text), folder.path("p.csv"), folder.path("r.html"));
+    let learn = ["learn", &data, "--target", "u,v", "--loss", "absolute", "--predictions", &scores, "--report", &page];
+    let said = words(&succeed(&learn).1);
+    assert!(said.contains("absolute, of the Euclidean norm of the residuals of all targets"), "{said}");
+    let columns: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+    let place = |name: &str| columns.iter().position(|column| *column == name).unwrap();
+    let cell = |line: &str, at: usize| line.split(',').nth(at).unwrap().parse::<f64>().unwrap();
+    let predicted = folder.read("p.csv");
+    let scored: Vec<&str> = predicted.lines().next().unwrap().split(',').collect();
+    let first = scored.len() - 2;
+    let norm = |(row, score): (&str, &str)| {
+        (cell(row, place("u")) - cell(score, first)).hypot(cell(row, place("v")) - cell(score, first + 1))
+    };
+    let norms: Vec<f64> = text.lines().skip(1).zip(predicted.lines().skip(1)).map(norm).collect();
+    let mean = norms.iter().sum::<f64>() / norms.len() as f64;
+    let shown: f64 = said.split("average loss ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!((shown / mean - 1.0).abs() < 1e-3, "{shown} {mean}");
+    assert!(folder.read("r.html").contains("over the targets, each in its unit"));
+}

@@ -210,6 +210,8 @@ pub struct Health {
     pub absent_classes: Vec<String>,
     /// Whether columns are not scaled, so that the unit of every column is that of the data.
     pub unscaled: bool,
+    /// Whether the model is a detector: it has alerts, and no error.
+    pub detects: bool,
 }
 
 /// A column that lost digits in single precision.
@@ -283,6 +285,7 @@ impl Health {
             reads_further: reads_further(learner),
             absent_classes: absent_classes(learner),
             unscaled: learner.config.scale == Scale::None,
+            detects: learner.config.loss.reads() == Reads::Nothing,
         }
     }
 
@@ -305,17 +308,18 @@ impl Health {
                 100.0 * worst.recent_share,
                 grouped(worst.recent)
             );
+            let compare = if self.detects { "compare the alerts with those" } else { "compare the error with that" };
             let advice = match self.unit_changes {
                 Some((changes, at)) => {
                     let when = self.why_clipped(worst, (changes > 0).then_some(at));
                     format!(
-                        "{others}, so that kernels see all values beyond this limit as equal; {when}: compare the error with that of a model without the column, or with differences \
+                        "{others}, so that kernels see all values beyond this limit as equal; {when}: {compare} of a model without the column, or with differences \
                          from row to row in its place"
                     )
                 }
                 None => format!(
                     " of the first {} examples{others}; the column's unit comes from those examples (1 where the column did not vary), \
-                      so rescaling the column does not help: shuffle the rows if they are a fixed set, or compare the error with that of a model \
+                      so rescaling the column does not help: shuffle the rows if they are a fixed set, or {compare} of a model \
                      without the column, or with differences from row to row in its place",
                     grouped(self.warmup as u64)
                 ),
@@ -348,7 +352,7 @@ impl Health {
                      the first {} examples: look for an outlier among them, leave it out and learn anew, or set scale to none",
                     name(column),
                     two_digits(100.0 * range),
-                    self.warmup,
+                    grouped(self.warmup as u64),
                 ),
             });
         }
@@ -372,14 +376,15 @@ impl Health {
         if self.skipped > 0 {
             found.push(format!(
                 "{} of {} steps were not taken, because they would have given numbers that are not finite; choose a smaller step or rescale the data",
-                self.skipped,
-                self.examples + self.skipped
+                grouped(self.skipped),
+                grouped(self.examples + self.skipped)
             ));
         }
         if self.ids_taken_over > 0 {
             found.push(format!(
                 "{} of {} rows had the id of a row with other features and took it over; give every row an id of its own",
-                self.ids_taken_over, self.examples
+                grouped(self.ids_taken_over),
+                grouped(self.examples)
             ));
         }
         found.extend(self.large_targets.clone());
@@ -389,7 +394,7 @@ impl Health {
                 "class_weight names {}, but none of {} examples had {which}; all weights are divided by the largest one, so a name that is \
                  misspelled can make the weights of the others smaller: correct or remove it",
                 self.absent_classes.join(", "),
-                self.examples
+                grouped(self.examples)
             ));
         }
         found
@@ -410,7 +415,7 @@ impl Health {
 }
 
 /// A count with commas between thousands.
-fn grouped(count: u64) -> String {
+pub(super) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let comma = |at: usize| at > 0 && (digits.len() - at).is_multiple_of(3);
     digits.chars().enumerate().flat_map(|(at, digit)| comma(at).then_some(',').into_iter().chain([digit])).collect()
@@ -544,7 +549,7 @@ mod tests {
     #[test]
     fn steps_that_were_not_taken_are_counted_among_all() {
         let health = Health { skipped: 2000, examples: 10, ..Health::default() };
-        assert!(health.findings(|c| c.to_string())[0].starts_with("2000 of 2010 steps were not taken"));
+        assert!(health.findings(|c| c.to_string())[0].starts_with("2,000 of 2,010 steps were not taken"));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! of the errors before them, so the errors before and after can be compared at any time. Memory is constant, and all sums are in the order
 //! of the examples, so they do not depend on the cut (law 1).
 
+use super::health::grouped;
 use crate::config::{Choice, Config};
 use crate::parts::loss::AnyLoss;
 
@@ -91,7 +92,7 @@ impl LargeTargets {
                  mean error of {} rows is {}: set target_scale to {{\"fixed\": {{\"shift\": [MEAN], \"factor\": [1 / DEVIATION]}}}} with the mean and \
                  the standard deviation of the targets",
                 shown(usual),
-                self.rows,
+                grouped(self.rows),
                 shown(error)
             )
         })
@@ -107,7 +108,7 @@ impl LargeTargets {
         Some(format!(
             "the mean error of {} rows is {}, but no target exceeds {} in size: the model has diverged; choose a smaller step \
              (for smd a cap, such as 0.05), scale the targets (target_scale) or the columns, or leave rows with very large values out, and start again",
-            self.rows,
+            grouped(self.rows),
             shown(error),
             shown(largest)
         ))
