@@ -279,7 +279,7 @@ impl Session<'_> {
                               --shuffle 1."
                 .into(),
             None if self.few_values => "If the target is a class, learn with --task classes.".into(),
-            None => "If that target is known when a row is predicted, add it as one more feature.".into(),
+            None => "If that target is known when a row is predicted, try it as one more feature (not tried here).".into(),
         };
         let set = if self.args.stream.resume.is_none() { tuning_set(&self.asked) } else { Vec::new() };
         match set.split_last() {

@@ -72,7 +72,7 @@ impl NotLearned {
     /// Each reason that applies: its name, the number of rows, and what it means.
     fn reasons(&self) -> impl Iterator<Item = (&'static str, u64, &'static str)> {
         let all = [
-            ("no target", self.without_target, "rows without target (empty, NA, ?): only predicted"),
+            ("no target", self.without_target, "rows in which a target is missing (empty, NA, ?): only predicted"),
             ("weight 0", self.of_weight_zero, "rows of weight 0: only predicted"),
             ("not learned", self.by_the_learner, "rows with a target that the learner did not use"),
         ];

@@ -82,7 +82,7 @@ fn a_run_much_worse_than_no_change_says_so() {
     assert!(error.as_f64().unwrap() > 0.2, "{error}");
     let said = all["warnings"].to_string();
     assert!(said.contains("repeating the target of the row before gives 0.09750"), "{said}");
-    assert!(said.contains("add it as one more feature") && !said.contains("--task"), "{said}");
+    assert!(said.contains("try it as one more feature") && !said.contains("--task"), "{said}");
     // Settings are named only if the command sets them.
     assert!(!said.contains("This run sets") && !said.contains("--step"), "{said}");
     let some = |more: &[&str]| json(&[&learn[..], more].concat())["warnings"].to_string();

@@ -276,7 +276,7 @@ fn labels_that_are_not_taken_as_they_stand_are_said() {
     let names = ["yes", "no", "NA"];
     let rows: String = (0..90).map(|i| format!("{},{}\n", i % 3, names[i % 3])).collect();
     let said = words(&succeed(&["learn", &folder.write("na.csv", format!("x,y\n{rows}")), "--target", "y"]).1);
-    assert!(said.contains("no target 30 rows without target (empty, NA, ?): only predicted"), "{said}");
+    assert!(said.contains("no target 30 rows in which a target is missing (empty, NA, ?): only predicted"), "{said}");
     let names = ["True", "FALSE", "true", "false"];
     let rows: String = (0..80).map(|i| format!("{},{}\n", i % 2, names[i % 4])).collect();
     let data = folder.write("b.csv", format!("x,y\n{rows}"));

@@ -69,7 +69,7 @@ fn equal_targets_at_the_end_are_no_reason_for_another_feature() {
     let data = folder.write("s.csv", sorted(4000));
     let said = succeed(&["learn", &data, "--target", "y"]).1.replace("\n  ", " ");
     assert!(said.contains("repeating the target of the row before gives 0. These targets are all equal."), "{said}");
-    assert!(!said.contains("add it as one more feature"), "{said}");
+    assert!(!said.contains("try it as one more feature"), "{said}");
 }
 
 #[test]

@@ -361,7 +361,11 @@ fn rows_that_are_not_learned_are_counted_by_the_reason() {
     let n = summary.not_learned;
     assert_eq!((n.without_target, n.of_weight_zero, n.by_the_learner), (1, 2, 3));
     let text = summary.to_string();
-    assert!(n.words().starts_with("1 row without target (empty, NA, ?): only predicted; 2 rows of weight 0"), "{}", n.words());
+    assert!(
+        n.words().starts_with("1 row in which a target is missing (empty, NA, ?): only predicted; 2 rows of weight 0"),
+        "{}",
+        n.words()
+    );
     for line in ["  no target     1  ", "  weight 0      2  ", "  not learned   3  "] {
         assert!(text.contains(line), "{line}: {text}");
     }
