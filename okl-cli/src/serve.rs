@@ -79,7 +79,7 @@ impl Surface for CommandLine {
             name: if targets.len() == 1 { "The target".into() } else { format!("Target {at}") },
             centre: Some(figures.mean),
             deviation: Some(figures.deviation),
-            robust: false,
+            sampled: None,
             r2: figures.r2,
             coverage: None,
         };

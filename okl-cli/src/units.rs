@@ -22,8 +22,8 @@ pub struct Target {
     pub centre: Option<f64>,
     /// Their standard deviation, or a robust one.
     pub deviation: Option<f64>,
-    /// Whether centre and deviation are the robust ones.
-    pub robust: bool,
+    /// The number of sampled rows of which centre and deviation are the robust ones; none if they are those of all rows and not robust.
+    pub sampled: Option<usize>,
     /// The share of their variance that is predicted.
     pub r2: Option<f64>,
     /// Of a quantile: the share of targets at or below it.
@@ -39,7 +39,7 @@ impl Target {
             name: output.name.clone(),
             centre: middle.map(|middle| middle.median).or(target_mean),
             deviation: middle.map(|middle| middle.deviation).or(target_deviation),
-            robust: middle.is_some(),
+            sampled: middle.map(|middle| middle.count),
             r2,
             coverage,
         }
@@ -63,6 +63,7 @@ impl Target {
 /// The median of numbers, and the distance of their quartiles as the standard deviation of normal numbers with such quartiles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Middle {
+    count: usize,
     median: f64,
     deviation: f64,
 }
@@ -72,7 +73,7 @@ impl Middle {
     pub fn of(mut numbers: Vec<f64>) -> Option<Middle> {
         numbers.sort_by(f64::total_cmp);
         let at = |share: f64| numbers.get((share * numbers.len() as f64) as usize).copied();
-        Some(Middle { median: at(0.5)?, deviation: (at(0.75)? - at(0.25)?) / 1.349 })
+        Some(Middle { count: numbers.len(), median: at(0.5)?, deviation: (at(0.75)? - at(0.25)?) / 1.349 })
     }
 
     fn is_far(&self, number: f64) -> bool {
@@ -85,7 +86,7 @@ pub struct Finding {
     name: String,
     centre: f64,
     deviation: f64,
-    robust: bool,
+    sampled: Option<usize>,
     /// The parameter of the loss that is in the unit of the targets.
     parameter: Option<&'static str>,
     shift: Vec<f64>,
@@ -95,14 +96,16 @@ pub struct Finding {
 impl Finding {
     /// One or two sentences. `with`: what the reader can set.
     pub fn says(&self, with: &str) -> String {
-        let (centre, deviation) =
-            if self.robust { ("median", "robust standard deviation") } else { ("mean", "standard deviation") };
+        let (centre, deviation, rows) = match self.sampled {
+            Some(rows) => ("median", "robust standard deviation", format!(" in a sample of {} rows", count(rows as f64))),
+            None => ("mean", "standard deviation", String::new()),
+        };
         let in_units = self
             .parameter
             .map_or(String::new(), |parameter| format!(" With {with}, {parameter} is in standard deviations of the target."));
         format!(
             "The step sizes that are chosen for this loss suit targets with a mean near 0 and a standard deviation near 1. {} has {centre} {} \
-             and {deviation} {}.{in_units}",
+             and {deviation} {}{rows}.{in_units}",
             self.name,
             figure(self.centre),
             figure(self.deviation)
@@ -138,7 +141,7 @@ pub fn finding(asked: &Config, examples: u64, outputs: &[Target]) -> Option<Find
         name: found.name.clone(),
         centre: found.centre?,
         deviation: found.deviation?,
-        robust: found.robust,
+        sampled: found.sampled,
         parameter,
         shift: outputs.iter().map(|output| plain(output.centre.unwrap_or(0.0))).collect(),
         factor: outputs

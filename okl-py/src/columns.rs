@@ -32,8 +32,7 @@ enum Numbers {
     No,
 }
 
-/// The names of the columns of a frame; whole numbers are names as text. No names for anything else, and where a name is neither text nor a
-/// whole number.
+/// The names of the columns of a frame; whole numbers and all other objects are names as Python writes them. No names for anything else.
 pub fn names_of(x: &Bound<'_, PyAny>) -> GivenColumns {
     let none = GivenColumns { names: Vec::new(), numbers: Numbers::No };
     if x.is_exact_instance_of::<PyList>() || x.cast_exact::<PyUntypedArray>().is_ok() || is_lazy(x) {
@@ -77,7 +76,11 @@ impl Name {
             Ok(text) => Ok(Name::Text(text)),
             // True is a number for Python, and a name of its own.
             Err(_) if is_bool(name) => Ok(Name::Text(name.to_string())),
-            Err(_) => name.extract().map(Name::Number),
+            Err(_) => Ok(match name.extract() {
+                Ok(number) => Name::Number(number),
+                // Numbers with a fraction, times, tuples, None: as Python writes them.
+                Err(_) => Name::Text(name.str()?.to_string()),
+            }),
         }
     }
 

@@ -197,6 +197,42 @@ def test_whole_numbers_as_names_of_columns() -> None:
     assert mixed.feature_names == ["a", "1", "True"]
 
 
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ([400.0, 400.5, 401.0], ["400.0", "400.5", "401.0"]),
+        ([0.0, 1.0, 2.0], ["0.0", "1.0", "2.0"]),
+        (pd.Index(["a", None, "c"], dtype=object), ["a", "None", "c"]),
+        (["a", float("nan"), "c"], ["a", "nan", "c"]),
+        ([b"a", b"b", b"c"], ["b'a'", "b'b'", "b'c'"]),
+        (
+            pd.to_datetime(["2026-01-01", "2026-01-02", "2026-01-03"]),
+            ["2026-01-01 00:00:00", "2026-01-02 00:00:00", "2026-01-03 00:00:00"],
+        ),
+        (pd.period_range("2026-01", periods=3, freq="M"), ["2026-01", "2026-02", "2026-03"]),
+        (pd.interval_range(0, 3), ["(0, 1]", "(1, 2]", "(2, 3]"]),
+        (
+            pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)]),
+            ["('a', 1)", "('a', 2)", "('b', 1)"],
+        ),
+    ],
+)
+def test_names_that_are_no_text_are_names(names: Any, text: list[str], tmp_path: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    frame = pd.DataFrame(X, columns=names)
+    m = okl.Learner(loss="squared")
+    m.learn(frame, X[:, 0])
+    assert m.feature_names == text
+    with pytest.raises(ValueError, match="column 0 of X is"):
+        m.predict(frame.iloc[:, ::-1])
+    with pytest.raises(ValueError, match="column 0 of X is 'x', but it was"):
+        m.predict(pd.DataFrame(X, columns=["x", "y", "z"]))
+    m.save(tmp_path / "m.okl")
+    loaded = okl.load(tmp_path / "m.okl")
+    np.testing.assert_array_equal(loaded.predict(frame), m.predict(X))
+    assert loaded.feature_names == text
+
+
 def test_a_name_that_the_command_line_does_not_find_is_warned_of(tmp_path) -> None:
     frame = pd.DataFrame({" lead ": [1.0, 2.0, 3.0], "b": [3.0, 1.0, 2.0]})
     m = okl.Learner(loss="squared")

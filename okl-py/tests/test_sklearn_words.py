@@ -136,11 +136,16 @@ def test_steps_suit_the_size_of_the_kernel():
     assert stream_config(kernel="linear", learning_rate="constant:0.5")["step"] == {"constant": {"eta": 0.5}}
 
 
-def test_optimal_starts_at_eta0():
-    model = KernelClassifier(learning_rate="optimal", eta0=0.25, alpha=0.01).partial_fit(
-        X[:1], TWO[:1], classes=[0, 1]
-    )
-    assert model.learner_.eta == pytest.approx(0.25, rel=0.01)
+@pytest.mark.parametrize(("eta0", "alpha"), [(0.25, 0.01), (0.5, 1.0), (1.0, 0.5), (4.0, 1.0)])
+def test_the_steps_of_optimal_are_those_of_the_docstring(eta0, alpha):
+    model = KernelClassifier(learning_rate="optimal", eta0=eta0, alpha=alpha)
+    t0 = max(1, 1 / (alpha * eta0))
+    for t in (1, 2, 3):
+        model.partial_fit(X[t - 1 : t], TWO[t - 1 : t], classes=[0, 1])
+        assert model.learner_.eta == pytest.approx(1 / (alpha * (t + t0)))
+
+
+def test_optimal_needs_alpha():
     with pytest.raises(ValueError, match="divides by alpha"):
         KernelClassifier(learning_rate="optimal", alpha=0).fit(X, TWO)
 
@@ -542,3 +547,52 @@ def test_classes_among_the_settings_of_the_learner_are_refused(order):
     for learn in (model.fit, model.partial_fit):
         with pytest.raises(ValueError, match=r"cannot have 'classes'.*partial_fit\(X, y, classes=\[...\]\)"):
             learn(X, np.where(TWO == TWO[0], "a", "b"))
+
+
+def scaled(learner, rows):
+    shift, factor = learner.frame
+    return (rows - shift) * factor
+
+
+def test_gamma_scale_is_that_of_the_rows_that_set_the_units():
+    """Rows whose spread is ten times as large after the first 256."""
+    rows = np.random.default_rng(0).normal(size=(3000, 2))
+    rows[256:] *= 10
+    plain = {"gamma": "scale", "kernel": "rbf", "alpha": 1e-3}
+
+    def gamma(model):
+        return model.learner_.config["kernel"]["gaussian"]["gamma"]
+
+    for scale in ("standard", "auto"):
+        model = KernelRegressor(**plain, scale=scale, learner_params={"warmup": 200})
+        model.partial_fit(rows, rows[:, 0])
+        first = KernelRegressor(**plain, scale=scale, learner_params={"warmup": 200})
+        first.partial_fit(rows[:200], rows[:200, 0])
+        assert gamma(model) == pytest.approx(1 / (2 * scaled(first.learner_, rows[:200]).var()), rel=1e-6)
+    # In `fit` the rows are shuffled: the first rows of the pass are a sample of all.
+    for shuffle, expected in (
+        (True, rows[np.random.RandomState(3).permutation(3000)[:256]]),
+        (False, rows[:256]),
+    ):
+        model = KernelRegressor(**plain, random_state=3, shuffle=shuffle, max_iter=1, tol=None).fit(
+            rows, rows[:, 0]
+        )
+        probe = KernelRegressor(**plain).partial_fit(expected, expected[:, 0])
+        assert gamma(model) == pytest.approx(1 / (2 * scaled(probe.learner_, expected).var()), rel=1e-6)
+    model = KernelRegressor(**plain, scale="standard", random_state=3, max_iter=1, tol=None).fit(
+        rows, rows[:, 0]
+    )
+    assert gamma(model) == pytest.approx(1 / (2 * scaled(model.learner_, rows).var()), rel=1e-6)
+    model = KernelRegressor(**plain, scale=None, max_iter=1, tol=None).fit(rows, rows[:, 0])
+    assert gamma(model) == pytest.approx(1 / (2 * rows.var()), rel=1e-6)
+
+
+def test_gamma_scale_of_fit_hardly_depends_on_the_order_of_the_rows():
+    """The first 256 of these sorted rows are all close to 0 in one column."""
+    rows = np.random.default_rng(0).exponential(size=(4000, 3)) ** 2 * [1.0, 10.0, 100.0]
+    gammas = []
+    for order in (np.arange(4000), np.argsort(rows[:, 0]), np.argsort(-rows[:, 2])):
+        model = KernelRegressor(gamma="scale", kernel="rbf", alpha=1e-3, random_state=0, max_iter=1, tol=None)
+        model.fit(rows[order], rows[order, 0])
+        gammas.append(model.learner_.config["kernel"]["gaussian"]["gamma"])
+    assert max(gammas) < 1.2 * min(gammas), gammas

@@ -202,7 +202,7 @@ pub struct Columns {
     /// Column of ids. A row with the id and the features of a stored row updates that row's term instead of adding a new one
     #[arg(long, value_name = "COLUMN", hide_short_help = true)]
     pub id: Option<String>,
-    /// Column of weights: a row of weight 2 counts twice, a row of weight 0 is only predicted
+    /// Column of weights: a row of weight 2 counts twice in all figures and has twice the gradient (which is not the same as learning the row twice), a row of weight 0 is only predicted
     #[arg(long, value_name = "COLUMN", hide_short_help = true)]
     pub weight: Option<String>,
     /// One-hot encode these columns, separated by commas: one 0/1 feature per value, at most 10,000. Without names: all columns of text

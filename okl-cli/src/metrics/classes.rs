@@ -40,7 +40,7 @@ pub(super) struct ClassCounts {
     totals: Vec<Totals>,
     /// `counts[true class][predicted class]`: the sum of the weights of these rows.
     counts: Vec<f64>,
-    /// The total weight of rows without a predicted class, because no class was known when they came.
+    /// The total weight of rows without a predicted class, because no class was known when they came. They are not in `counts`.
     unsaid: f64,
     right: Mean,
     last: Option<usize>,
@@ -98,9 +98,10 @@ impl ClassCounts {
     pub fn add(&mut self, scores: &[f64], class: usize, weight: f64) -> f64 {
         let said = self.said(scores);
         let wrong = f64::from(u8::from(said != Some(class)));
-        // A row without a predicted class is counted in the last column, so that each row of the matrix still sums to its total.
-        self.counts[class.min(OTHER) * SIDE + said.unwrap_or(OTHER).min(OTHER)] += weight;
-        self.unsaid += if said.is_none() { weight } else { 0.0 };
+        match said {
+            Some(said) => self.counts[class.min(OTHER) * SIDE + said.min(OTHER)] += weight,
+            None => self.unsaid += weight,
+        }
         self.add_totals(class, said, weight);
         self.right.add(1.0 - wrong, weight);
         // The no-change predictor has no last class at the first row. This counts as an error, as for a model that knows no class.

@@ -16,6 +16,8 @@ pub const MOST_SAMPLES: usize = 400;
 const SHADES: usize = 6;
 /// Colours of the style sheet; further classes share them.
 const COLOURS: usize = 8;
+/// Classes in the legend.
+const MOST_NAMED: usize = 24;
 
 /// A row of two features, and its class, target, or whether it raised an alert (1 or 0).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,6 +118,9 @@ impl Decision {
                     @for (look, name) in self.legend() {
                         li { i class={ "swatch " (self.class(look)) } {} (text::short(&name, 40)) }
                     }
+                    @if let Some(left) = self.classes().checked_sub(MOST_NAMED).filter(|left| *left > 0) {
+                        li { "and " (left) " more" }
+                    }
                 }
                 p { (self.caption()) }
             }
@@ -158,7 +163,7 @@ impl Decision {
     fn legend(&self) -> Vec<(Look, String)> {
         let full = |colour: usize| (colour % COLOURS, SHADES - 1);
         match &self.reading {
-            Reading::Classes(names) => names.iter().take(24).enumerate().map(|(i, name)| (full(i), name.clone())).collect(),
+            Reading::Classes(names) => names.iter().take(MOST_NAMED).enumerate().map(|(i, name)| (full(i), name.clone())).collect(),
             Reading::Novelty(_) => vec![(full(0), "usual".into()), (full(1), "novel: below the threshold".into())],
             Reading::Numbers(name) => {
                 let value = |shade: usize| self.span.0 + (self.span.1 - self.span.0) * (shade as f64 + 0.5) / SHADES as f64;
@@ -167,12 +172,26 @@ impl Decision {
         }
     }
 
+    /// The number of classes; 0 for numbers and alerts.
+    fn classes(&self) -> usize {
+        if let Reading::Classes(names) = &self.reading { names.len() } else { 0 }
+    }
+
     fn caption(&self) -> String {
         let last = format!("the last {} rows of the stream are drawn over it", text::count(self.samples.len() as f64));
         match &self.reading {
-            Reading::Classes(_) => format!(
-                "The predicted class at the end of the run, over the plane of the two features; {last}, each in the colour of its own label. The paler the colour, the smaller the margin. The final model predicts a wrong class for a point in a region of another colour."
-            ),
+            Reading::Classes(names) => {
+                let shared = match names.len() > COLOURS {
+                    true => format!(
+                        " There are {} classes and {COLOURS} colours: every {COLOURS}th class has the same colour, so a point in a region of its own colour can be predicted wrongly, too.",
+                        names.len()
+                    ),
+                    false => String::new(),
+                };
+                format!(
+                    "The predicted class at the end of the run, over the plane of the two features; {last}, each in the colour of its own label. The paler the colour, the smaller the margin. The final model predicts a wrong class for a point in a region of another colour.{shared}"
+                )
+            }
             Reading::Numbers(_) => format!(
                 "The score at the end of the run over the plane of the two features; {last}, shaded by their targets on the same scale. Where the shade of a point differs from its surroundings, the model has an error."
             ),

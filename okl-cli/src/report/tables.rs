@@ -100,7 +100,8 @@ fn confusion_caption(classes: &ClassSummary) -> Markup {
         }
         @if names.len() > crate::metrics::MOST_CLASSES {
             " " b { "other" } ": all classes after the first 50."
-        } @else if *unsaid > 0.0 {
+        }
+        @if *unsaid > 0.0 {
             " The very first example is in no column: no class was known when it came. It counts as a mistake."
         }
     }

@@ -165,6 +165,26 @@ fn the_report_of_classes_has_every_section() {
     assert!(page.contains("aria-label=\"decision regions over &lt;script&gt;alert('x')&lt;/script&gt;\u{fffd}[31m&quot;&amp;|"));
 }
 
+/// Eight colours: from nine classes on, the caption says that colours repeat, and the legend says how many classes it leaves out.
+#[test]
+fn a_drawing_says_that_colours_repeat_and_that_its_legend_is_cut() {
+    let repeated = "every 8th class has the same colour";
+    for (classes, repeats, left) in [(8, false, None), (9, true, None), (24, true, None), (25, true, Some("and 1 more"))] {
+        let mut samples = Samples::default();
+        (0..classes).for_each(|class| samples.push([class as f64, 1.0], class as f64));
+        let score = |rows: &[f64]| Ok::<_, ()>(vec![0.5; rows.len() / 2 * classes]);
+        let names = (0..classes).map(|class| format!("class {class}")).collect();
+        let drawn = Decision::evaluate(["x".into(), "y".into()], &samples, Reading::Classes(names), score).unwrap().unwrap();
+        let page = drawn.html().into_string();
+        assert_eq!(page.contains(repeated), repeats, "{classes} classes");
+        assert_eq!(page.matches("class=\"swatch").count(), classes.min(24), "{classes} classes");
+        match left {
+            Some(left) => assert!(page.contains(left), "{classes} classes"),
+            None => assert!(!page.contains(" more</li>"), "{classes} classes"),
+        }
+    }
+}
+
 #[test]
 fn the_report_of_numbers_has_every_section() {
     let run = run(

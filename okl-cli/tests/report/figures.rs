@@ -62,6 +62,29 @@ fn errors_of_classes_are_the_naive_ones() {
     assert_eq!(metrics.examples(), 4000);
 }
 
+/// The first row has no predicted class. It is in no cell, also where further classes share a column.
+#[test]
+fn a_row_without_a_predicted_class_is_in_no_cell() {
+    for classes in [5, MOST_CLASSES, MOST_CLASSES + 1, MOST_CLASSES + 20] {
+        let rows = class_stream(classes, 4000, 13);
+        assert_eq!(rows.iter().map(|row| row.1).max(), Some(classes - 1));
+        let summary = of_classes(&rows, 0).summary(&names(classes)).classes.unwrap();
+        let place = |class: usize| class.min(MOST_CLASSES);
+        let side = summary.confusion.names.len();
+        assert_eq!(side, classes.min(MOST_CLASSES + 1));
+        let mut naive = vec![vec![0.0; side]; side];
+        for (i, row) in rows.iter().enumerate() {
+            if let Some(said) = naive_said(&rows, i) {
+                naive[place(row.1)][place(said)] += row.2;
+            }
+        }
+        for (row, naive) in summary.confusion.counts.iter().zip(&naive) {
+            row.iter().zip(naive).for_each(|(count, naive)| close(*count, *naive));
+        }
+        assert_eq!(summary.confusion.unsaid, rows[0].2);
+    }
+}
+
 #[test]
 fn confusion_and_f1_are_the_naive_ones() {
     let rows = class_stream(5, 3000, 12);
@@ -150,7 +173,9 @@ fn classes_after_the_fiftieth_are_other() {
     close(summary.majority_error.unwrap(), 1.0 - largest / rows.iter().map(|r| r.2).sum::<f64>());
     assert_eq!(summary.confusion.names.len(), MOST_CLASSES + 1);
     assert_eq!(summary.confusion.names[MOST_CLASSES], "other");
-    close(summary.confusion.counts.iter().flatten().sum(), rows.iter().map(|r| r.2).sum());
+    // The first row has no predicted class, and is in no cell.
+    let total: f64 = rows.iter().map(|r| r.2).sum();
+    close(summary.confusion.counts.iter().flatten().sum::<f64>() + summary.confusion.unsaid, total);
 }
 
 /// Over all pairs, ties half.

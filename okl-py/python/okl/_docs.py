@@ -35,7 +35,7 @@ SHARED = {
 """,
     "rates": """
         "decay": eta0 sqrt(tau / (tau + t)) with tau = 1000. "invscaling" or "inverse_sqrt": eta0 / sqrt(t).
-        "constant": eta0. "optimal": 1 / (alpha (t + t0)), with t0 such that it starts at eta0. "normalised":
+        "constant": eta0. "optimal": 1 / (alpha (t + t0)) at row t = 1, 2, ..., with t0 = max(1, 1 / (alpha eta0)). "normalised":
         eta0 / (1 + eta0 k(x, x)), with k(x, x) + 1 if an intercept is learned. "adaptive" or "smd": adapts by
         stochastic meta-descent, starting at eta0. Or any step of `okl.Learner`, as "decay:eta=0.5,tau=300".
 """,
@@ -244,8 +244,9 @@ SHARED = {
         sqrt(m) for kernels of r).
 """,
     "scale width": """
-        "scale": 1 / (n_features X.var()) of the scaled rows of the first call, as in scikit-learn (its square root
-        for kernels of r).
+        "scale": 1 / (n_features X.var()) as in scikit-learn (its square root for kernels of r), of the scaled rows that
+        set the units of the columns: the first `warmup` (256) rows, in `fit` those of the first pass, and all rows in
+        `fit` with `scale` = "standard"; with `scale` = None, of all rows of the first call.
 """,
 }
 

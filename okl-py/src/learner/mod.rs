@@ -394,8 +394,8 @@ impl Learner {
 
     /// The names of the features, which warnings and errors show: those of the first frame that was learned, or those that were
     /// set; else None. With indicators of missing values, these are the names of the columns of X, and the indicators follow them in the
-    /// features. A frame with other names, or in another order, is refused. Whole numbers as names are taken as text, except 0, 1, 2, ... in this
-    /// order, which are the places of columns without names: these names are None, and the same numbers in another order are
+    /// features. A frame with other names, or in another order, is refused. Names that are no text (numbers, times, tuples, None) are taken as
+    /// `str` writes them, except 0, 1, 2, ... in this order, which are the places of columns without names: these names are None, and the same numbers in another order are
     /// refused. `save` and pickle store the names, `to_bytes` does not.
     #[getter]
     fn feature_names(&self) -> Option<Vec<String>> {

@@ -382,7 +382,7 @@ impl Health {
         }
         if self.ids_taken_over > 0 {
             found.push(format!(
-                "{} of {} rows had the id of a row with other features and took it over; give every row an id of its own",
+                "{} of {} rows had the id of a stored term with other features and took it over; give every row an id of its own",
                 grouped(self.ids_taken_over),
                 grouped(self.examples)
             ));

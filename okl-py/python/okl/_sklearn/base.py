@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from copy import copy
+from copy import copy, deepcopy
 from numbers import Integral, Real
 from typing import Any
 
@@ -40,6 +40,9 @@ AVERAGED = 1000
 
 TERMS = 1000
 """The largest number of terms of a stream with budget="auto"."""
+
+Rows = Callable[[Any], np.ndarray]
+"""Rows by the scale of the columns."""
 
 PLAIN_ALPHA = 1e-4
 """The regulariser where one is needed and several cannot be compared."""
@@ -91,9 +94,11 @@ class KernelEstimator(FillsMissing, BaseEstimator):
         """Settings that belong to the task rather than to a parameter."""
         return {}
 
-    def _config(self, rows: np.ndarray, window: int, automatic: int | None = TERMS) -> dict[str, Any]:
-        """The configuration of the engine for these parameters and for data that begin with `rows`; `automatic` terms
-        are those of budget="auto"."""
+    def _config(
+        self, rows: np.ndarray, window: int, first: Rows, automatic: int | None = TERMS
+    ) -> dict[str, Any]:
+        """The configuration of the engine for these parameters and for data that begin with `rows`; `first` returns the rows that
+        set the units of the columns; `automatic` terms are those of budget="auto"."""
         refuse_own_kernel(self.kernel)
         alpha = words.alpha(self.alpha)
         if words.is_word(self.learning_rate, "optimal") and alpha == "auto":
@@ -103,11 +108,12 @@ class KernelEstimator(FillsMissing, BaseEstimator):
             # gamma is in the units of X, as in scikit-learn's estimators.
             scale = "none"
         by_name = (self._kernel(), self.gamma, self.degree, self.coef0)
-        found = None
-        if words.is_word(scale, "auto") and words.is_word(self.gamma, "scale"):
-            found = automatic_scale(rows)
+        found, unscaled = None, rows
+        if words.is_word(self.gamma, "scale") and scale != "none":
+            unscaled = first(scale)
+            found = automatic_scale(unscaled) if words.is_word(scale, "auto") else None
         config = {
-            "kernel": words.kernel(*by_name, rows, scale in ("standard", "log", "whiten"), found),
+            "kernel": words.kernel(*by_name, unscaled, scale in ("standard", "log", "whiten"), found),
             "loss": self._loss(),
             "step": words.step(
                 self.learning_rate, self.eta0, alpha, words.kernel_size(*by_name, rows.shape[1])
@@ -146,12 +152,16 @@ class KernelEstimator(FillsMissing, BaseEstimator):
 
     def _stream_config(self, rows: np.ndarray) -> dict[str, Any]:
         """The configuration for a stream that begins with `rows`."""
-        return self._config(rows, AVERAGED)
+        return self._config(rows, AVERAGED, lambda _scale: rows[: self._warmup()])
 
     def _set_config(self, rows: np.ndarray) -> dict[str, Any]:
         """The configuration for a fixed set: scaled by all rows, with a warm-up of at most as many rows as there are."""
         window = min(rows.shape[0], AVERAGED)
-        config = self._config(rows, window, automatic_terms(rows.shape[0]))
+
+        def first(scale: Any) -> np.ndarray:
+            return rows if scale == "standard" else rows[self._first_order(rows.shape[0])[: self._warmup()]]
+
+        config = self._config(rows, window, first, automatic_terms(rows.shape[0]))
         undecided = words.is_word(self.average, "auto") and "average" not in words.settings(
             self.learner_params
         )
@@ -356,6 +366,16 @@ class KernelEstimator(FillsMissing, BaseEstimator):
         random = check_random_state(self.random_state)
         return (lambda: random.permutation(rows)) if self.shuffle else (lambda: np.arange(rows))
 
+    def _first_order(self, rows: int) -> np.ndarray:
+        """The order of the first pass, if `random_state` is a number; otherwise one that is as likely. No random number is used up."""
+        random = deepcopy(check_random_state(self.random_state))
+        return random.permutation(rows) if self.shuffle else np.arange(rows)
+
+    def _warmup(self) -> int:
+        """The number of rows that set the units of the columns."""
+        warmup = words.settings(self.learner_params).get("warmup", 256)
+        return max(int(warmup), 1) if isinstance(warmup, Integral) else 256
+
     def _passes(
         self, learner: Learner, rows: np.ndarray, y: np.ndarray | None, weights: np.ndarray | None
     ) -> Iterator[float]:
@@ -512,11 +532,10 @@ def accepted(config: dict[str, Any]) -> bool:
 
 
 def automatic_scale(rows: np.ndarray) -> dict[str, Any] | None:
-    """The scale of the columns that ``scale="auto"`` finds in the first of these rows; None if it does not scale them."""
+    """The scale of the columns that ``scale="auto"`` finds in these rows; None if it does not scale them."""
     settings = {"loss": "density", "kernel": "gaussian:median", "step": "constant:1", "lambda": 1e-3}
-    first = rows[:256]
-    probe = Learner({**settings, "warmup": max(first.shape[0], 1)})
-    probe.learn(first)
+    probe = Learner({**settings, "warmup": max(rows.shape[0], 1)})
+    probe.learn(rows)
     found = probe.freeze().config["scale"]
     return dict(found["fixed"]) if isinstance(found, dict) else None
 

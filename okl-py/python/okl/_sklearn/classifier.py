@@ -435,10 +435,9 @@ class KernelClassifier(ScoresUnmasked, ClassifierMixin, KernelEstimator):
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The probability of every class, with `loss="log_loss"`.
 
-        With ``learning_rate="auto"``, those of `partial_fit` are too close to 0 and 1 where classes are hard to tell apart: on a stream of
-        forest cover types (7 classes), the class that was predicted with 0.9 or more had 0.966 on average, and was right in 86 % of these rows.
-        ``learning_rate="decay"`` was closer there: 0.948, and 93 %. On five other streams it was not: 0.92 to 0.96, and 82 to 95 % of these rows
-        were right; with "auto" 0.93 to 0.97, and 89 to 95 %. Those of `fit` were close on the forest cover types: 0.966, and 94 % of new rows.
+        Those of `partial_fit` are not calibrated. They are often too close to 0 and 1 where classes are hard to tell apart, and more so for rows that
+        are far behind the last learned row of a stream that changes. Where they matter, compare them with the shares of right predictions on
+        rows that were not learned, or use `sklearn.calibration.CalibratedClassifierCV`.
 
         Parameters
         ----------

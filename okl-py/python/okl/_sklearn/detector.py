@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from okl import Learner, _docs
 from okl._sklearn import words
-from okl._sklearn.base import AVERAGED, TERMS, KernelEstimator
+from okl._sklearn.base import AVERAGED, TERMS, KernelEstimator, Rows
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
 from okl._sklearn.targets import lower_quantile
 from okl._sklearn.validate import check_weights, validate_data, without_zeros
@@ -251,9 +251,11 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         nu = check_scalar(self.nu, "nu", Real, min_val=0, max_val=1, include_boundaries="neither")
         return {"density" if self._tracks() else "nu_novelty": {"nu": float(nu)}}
 
-    def _config(self, rows: np.ndarray, window: int, automatic: int | None = TERMS) -> dict[str, Any]:
+    def _config(
+        self, rows: np.ndarray, window: int, first: Rows, automatic: int | None = TERMS
+    ) -> dict[str, Any]:
         self._check_nu()
-        config = super()._config(rows, window, automatic)
+        config = super()._config(rows, window, first, automatic)
         found = config["kernel"]
         name = found if isinstance(found, str) else next(iter(found), "") if isinstance(found, dict) else ""
         if name.partition(":")[0] in ("linear", "polynomial"):

@@ -186,7 +186,7 @@ def step(learning_rate: Any, eta0: Any, alpha: float | str, size: float) -> Sett
         return {name: {"eta": eta}}
     if isinstance(alpha, str) or alpha == 0:
         raise ValueError("learning_rate='optimal' divides by alpha: give alpha > 0, or another learning rate")
-    # 1 / (alpha (t + t0)), with t0 such that the first step size is eta0.
+    # 1 / (alpha (t + t0)), t = 1, 2, ...: the first step size is eta0 / (1 + alpha eta0).
     return {name: {"t0": max(1.0, 1 / (eta * alpha))}}
 
 
