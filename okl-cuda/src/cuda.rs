@@ -1,5 +1,7 @@
 //! The place on a card.
 
+use std::thread::{self, JoinHandle};
+
 use okl::place::{Chunk, Place, Request, Shape};
 
 use crate::card::{Found, check_library, has_device_files};
@@ -9,18 +11,63 @@ use crate::opened::Opened;
 /// some milliseconds of one core.
 const WORTHWHILE: f64 = (1u64 << 28) as f64;
 
+/// The card takes a millisecond for a request of so many multiplications, longer than the processor for its rows. Then the next request is started
+/// before the card is done.
+const LONG: f64 = (3u64 << 32) as f64;
+
 /// Opening a card takes 0.2 s, in which one core does about so many multiplications.
 const OPENING: f64 = (1u64 << 33) as f64;
 
 /// A place on an NVIDIA card. The driver is started and the card opened when it is first used: that takes some tenths of a second, in
-/// which the processor learns small models.
+/// which the processor learns. Predictions wait for the card.
 #[derive(Debug)]
 pub struct Cuda {
-    /// None while the driver has not been started.
-    found: Option<Found>,
-    opened: Option<Opened>,
+    /// The name of the card; none while the driver has not been started.
+    name: Option<String>,
+    state: State,
     rows: usize,
     worthwhile: f64,
+    long: f64,
+}
+
+/// How far a card has been opened.
+#[derive(Debug)]
+enum State {
+    /// Not at all; the card, if the driver has been started.
+    Closed(Option<Found>),
+    /// A thread opens it.
+    Opening(Opening),
+    Open(Box<Opened>),
+    /// It could not be opened.
+    Failed(String),
+}
+
+/// The thread that opens a card. It is waited for before the place is dropped: a program must not end while the driver starts.
+#[derive(Debug)]
+struct Opening(Option<JoinHandle<Result<(String, Opened), String>>>);
+
+impl Opening {
+    fn is_done(&self) -> bool {
+        self.0.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    fn wait(&mut self) -> Result<(String, Opened), String> {
+        let opened = self.0.take().and_then(|thread| thread.join().ok());
+        opened.unwrap_or_else(|| Err("the card could not be opened".into()))
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        let _ = self.wait();
+    }
+}
+
+/// Starts the driver if it was not started, and opens the card.
+fn opened(found: Option<Found>) -> Result<(String, Opened), String> {
+    let found = found.map_or_else(|| Found::number(0), Ok)?;
+    let opened = Opened::new(&found)?;
+    Ok((found.name, opened))
 }
 
 impl Cuda {
@@ -33,7 +80,7 @@ impl Cuda {
             return Self::find(number);
         }
         check_library()?;
-        Ok(Cuda { found: None, opened: None, rows: 256, worthwhile: WORTHWHILE })
+        Ok(Self::of(None))
     }
 
     /// Starts the driver and finds a card by its number.
@@ -41,13 +88,45 @@ impl Cuda {
     /// # Errors
     /// As [`Cuda::open`].
     pub fn find(number: usize) -> Result<Cuda, String> {
-        Ok(Cuda { found: Some(Found::number(number)?), opened: None, rows: 256, worthwhile: WORTHWHILE })
+        Ok(Self::of(Some(Found::number(number)?)))
     }
 
-    /// For tests: requests of at most `rows` rows while the learner learns, however small they are.
+    fn of(found: Option<Found>) -> Cuda {
+        let name = found.as_ref().map(|found| found.name.clone());
+        Cuda { name, state: State::Closed(found), rows: 256, worthwhile: WORTHWHILE, long: LONG }
+    }
+
+    /// Starts a thread that opens the card, if it is closed.
+    fn open_in_background(&mut self) {
+        if let State::Closed(found) = &mut self.state {
+            let found = found.take();
+            let thread = thread::Builder::new().spawn(|| opened(found));
+            self.state = match thread {
+                Ok(thread) => State::Opening(Opening(Some(thread))),
+                Err(error) => State::Failed(format!("no thread could be started to open the card: {error}")),
+            };
+        }
+    }
+
+    /// Waits until the card is open.
+    fn wait(&mut self) -> Result<&mut Opened, String> {
+        self.open_in_background();
+        if let State::Opening(opening) = &mut self.state {
+            self.state = match opening.wait() {
+                Ok((name, opened)) => {
+                    self.name = Some(name);
+                    State::Open(Box::new(opened))
+                }
+                Err(error) => State::Failed(error),
+            };
+        }
+        self.opened()
+    }
+
+    /// For tests: requests of at most `rows` rows while the learner learns, however small they are, and two under way from the second chunk on.
     #[must_use]
     pub fn always(self, rows: usize) -> Self {
-        Cuda { rows, worthwhile: 0.0, ..self }
+        Cuda { rows, worthwhile: 0.0, long: 4096.0 * rows as f64, ..self }
     }
 
     /// Requests of at most `rows` rows while the learner learns.
@@ -57,13 +136,17 @@ impl Cuda {
     }
 
     fn opened(&mut self) -> Result<&mut Opened, String> {
-        self.opened.as_mut().ok_or_else(|| "the card holds no terms yet".to_owned())
+        match &mut self.state {
+            State::Open(opened) => Ok(opened),
+            State::Failed(error) => Err(error.clone()),
+            State::Closed(_) | State::Opening(_) => Err("the card holds no terms yet".into()),
+        }
     }
 }
 
 impl Place for Cuda {
     fn name(&self) -> String {
-        self.found.as_ref().map_or_else(|| "the first NVIDIA card".into(), |found| found.name.clone())
+        self.name.clone().unwrap_or_else(|| "the first NVIDIA card".into())
     }
 
     fn rows(&self) -> usize {
@@ -75,18 +158,21 @@ impl Place for Cuda {
     }
 
     fn opening(&self) -> f64 {
-        if self.opened.is_none() && self.worthwhile > 0.0 { OPENING } else { 0.0 }
+        if matches!(self.state, State::Closed(_)) && self.worthwhile > 0.0 { OPENING } else { 0.0 }
+    }
+
+    fn is_ready(&mut self) -> bool {
+        self.open_in_background();
+        // A test has few rows: the learner waits.
+        self.worthwhile == 0.0 || !matches!(&self.state, State::Opening(opening) if !opening.is_done())
+    }
+
+    fn under_way(&self, multiplications: f64) -> usize {
+        if multiplications < self.long { 1 } else { 2 }
     }
 
     fn begin(&mut self, shape: &Shape) -> Result<usize, String> {
-        if self.opened.is_none() {
-            let found = match self.found.take() {
-                Some(found) => found,
-                None => Found::number(0)?,
-            };
-            self.opened = Some(Opened::new(self.found.insert(found))?);
-        }
-        self.opened()?.begin(shape)
+        self.wait()?.begin(shape)
     }
 
     fn put(&mut self, index: usize, chunk: Chunk<'_>) -> Result<(), String> {
@@ -102,6 +188,6 @@ impl Place for Cuda {
     }
 
     fn bytes(&self) -> usize {
-        self.opened.as_ref().map_or(0, Opened::bytes)
+        if let State::Open(opened) = &self.state { opened.bytes() } else { 0 }
     }
 }

@@ -12,14 +12,26 @@ use crate::program::{Step, program};
 const ROWS: usize = 512;
 /// Rows are padded to whole tiles of the kernel.
 const TILE: usize = 128;
-/// The most chunks of a slab: their values are computed by one start of a kernel.
+/// The most chunks of a slab.
 const SLAB: usize = 128;
+/// The most chunks whose values are computed by one start of a kernel. At the end of a kernel some of the card has nothing to do, so few starts
+/// are better.
+const TOGETHER: usize = 1024;
 /// Chunks that are stored together.
 #[derive(Debug)]
 struct Slab {
     terms: Buffer<f32>,
     squares: Buffer<f32>,
     coefficients: Buffer<f64>,
+}
+
+/// Where a slab is, as `okl_slab` in `place.cu`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Address {
+    terms: u64,
+    squares: u64,
+    coefficients: u64,
 }
 
 /// The kernels of `place.cu`.
@@ -72,8 +84,11 @@ pub(crate) struct Opened {
     kernels: Kernels,
     work: Work,
     slabs: Vec<Slab>,
-    /// Chunks per slab.
+    /// The addresses of the slabs, on the card.
+    addresses: Buffer<Address>,
+    /// Chunks per slab, and chunks whose values are computed together.
     per_slab: usize,
+    together: usize,
     features: usize,
     columns: usize,
     planes: Vec<Plane>,
@@ -130,7 +145,9 @@ impl Opened {
             kernels,
             work,
             slabs: Vec::new(),
+            addresses: Buffer::new(&card, 0)?,
             per_slab: SLAB,
+            together: SLAB,
             features: 0,
             columns: 0,
             planes: Vec::new(),
@@ -145,17 +162,19 @@ impl Opened {
         CHUNK * (size_of::<f32>() * (self.features + 1) + size_of::<f64>() * self.columns)
     }
 
-    /// Makes the buffers large enough for a request of `rows` rows that receives `expected` numbers.
-    fn fit(&mut self, which: usize, rows: usize, expected: usize) -> Result<(), String> {
+    /// Makes the buffers large enough for a request of `rows` rows against `chunks` chunks that receives `expected` numbers.
+    fn fit(&mut self, which: usize, (rows, chunks): (usize, usize), expected: usize) -> Result<(), String> {
         let (together, features, columns) = (rows.min(ROWS).next_multiple_of(TILE), self.features, self.columns);
-        let values = together * self.per_slab * CHUNK;
+        // The card waits for a new buffer: there are few, each twice as large as the one before.
+        let chunks = chunks.next_power_of_two().min(self.together);
+        let values = together * chunks * CHUNK;
         let Work { packed, dots, values: mapped, totals, running } = &mut self.work;
         packed.fit(together * features)?;
         dots.fit(values)?;
         if self.planes.len() > 1 {
             mapped.fit(values)?;
         }
-        totals.fit(together * self.per_slab * columns)?;
+        totals.fit(together * chunks * columns)?;
         running.fit(together * columns)?;
         let mail = &mut self.mail[which];
         mail.expected = expected;
@@ -171,12 +190,11 @@ impl Opened {
         let padded = count.next_multiple_of(TILE);
         self.pack(which, first, count, padded)?;
         self.work.running.clear(padded * self.columns)?;
-        for slab in 0..request.chunks.div_ceil(self.per_slab) {
-            let begin = slab * self.per_slab;
-            let chunks = self.per_slab.min(request.chunks - begin);
+        for begin in (0..request.chunks).step_by(self.together) {
+            let chunks = self.together.min(request.chunks - begin);
             for plane in 0..self.planes.len() {
-                self.values((slab, plane), which, (first, padded), chunks)?;
-                self.totals(slab, plane, padded, chunks)?;
+                self.values((begin, plane), which, (first, padded), chunks)?;
+                self.totals((begin, plane), padded, chunks)?;
             }
             self.add(padded, request.folded.saturating_sub(begin).min(chunks))?;
             for chunk in request.folded.max(begin)..begin + chunks {
@@ -198,39 +216,41 @@ impl Opened {
         unsafe { self.kernels.pack_rows.start(&self.card, grid, [32, 8], arguments![from, packed.at, count, padded, features]) }
     }
 
-    /// Kernel values of the packed rows against the first chunks of a slab: in `dots` if there is one plane, otherwise in `values`.
+    /// Kernel values of the packed rows against the chunks from `begin` on: in `dots` if there is one plane, otherwise in `values`.
     fn values(
         &self,
-        (slab, plane): (usize, usize),
+        (begin, plane): (usize, usize),
         which: usize,
         (first, padded): (usize, usize),
         chunks: usize,
     ) -> Result<(), String> {
         let (squares, Work { packed, dots, values, .. }) = (&self.mail[which].squares, &self.work);
-        let (slab, plane, single) = (&self.slabs[slab], &self.planes[plane], self.planes.len() == 1);
+        let (slabs, plane, single) = (self.addresses.at, &self.planes[plane], self.planes.len() == 1);
+        let (begin, per_slab) = (begin as i32, self.per_slab as i32);
         let xx = squares.at + (first * size_of::<f32>()) as u64;
         let (rows, slots, features) = (padded as i32, (chunks * CHUNK) as i32, self.features as i32);
         let constants = if let ([step], true) = (plane.steps.as_slice(), single) { step.gaussian() } else { None };
         let [c, far] = constants.unwrap_or_default();
         if single || plane.first == 0 {
             let kernel = if constants.is_some() { self.kernels.gaussian_values } else { self.kernels.inner_products };
-            let arguments = arguments![packed.at, xx, slab.terms.at, slab.squares.at, dots.at, rows, slots, features, c, far];
-            // SAFETY: the slab has `chunks` chunks, `dots` has room for `padded` rows of `slots` values.
+            let arguments = arguments![packed.at, xx, slabs, begin, per_slab, dots.at, rows, slots, features, c, far];
+            // SAFETY: the slabs have `chunks` chunks from `begin` on, `dots` has room for `padded` rows of `slots` values.
             unsafe { kernel.start(&self.card, [padded / TILE, chunks * CHUNK / TILE], [256, 1], arguments)? };
         }
         if constants.is_some() {
             return Ok(());
         }
         let (to, count) = (if single { dots.at } else { values.at }, plane.steps.len() as i32);
-        let arguments = arguments![dots.at, to, xx, slab.squares.at, plane.program.at, count, slots];
+        let arguments = arguments![dots.at, to, xx, slabs, begin, per_slab, plane.program.at, count, slots];
         // SAFETY: as above; the program has `count` steps and needs no more values than the kernel has places for.
         unsafe { self.kernels.map_values.start(&self.card, [chunks * CHUNK / 256, padded], [256, 1], arguments) }
     }
 
-    /// The totals of the columns of a plane over the first chunks of a slab.
-    fn totals(&self, slab: usize, plane: usize, padded: usize, chunks: usize) -> Result<(), String> {
+    /// The totals of the columns of a plane over the chunks from `begin` on.
+    fn totals(&self, (begin, plane): (usize, usize), padded: usize, chunks: usize) -> Result<(), String> {
         let Work { dots, values, totals, .. } = &self.work;
-        let (slab, plane) = (&self.slabs[slab], &self.planes[plane]);
+        let (slabs, plane) = (self.addresses.at, &self.planes[plane]);
+        let (begin, per_slab) = (begin as i32, self.per_slab as i32);
         let values = if self.planes.len() == 1 { dots.at } else { values.at };
         let (rows, slots, columns) = (padded as i32, (chunks * CHUNK) as i32, self.columns as i32);
         let (mut first, mut left) = (plane.first, plane.columns);
@@ -241,15 +261,15 @@ impl Opened {
             }
             let parts = 4;
             let (from, groups_of) = (first as i32, groups as i32);
-            let arguments = arguments![values, slab.coefficients.at, totals.at, rows, slots, columns, from, groups_of];
-            // SAFETY: the slab has `chunks` chunks of all columns, `totals` has room for `padded` rows of all columns per chunk.
+            let arguments = arguments![values, slabs, begin, per_slab, totals.at, rows, slots, columns, from, groups_of];
+            // SAFETY: the slabs have `chunks` chunks of all columns from `begin` on, `totals` has room for `padded` rows of all columns per chunk.
             unsafe { kernel.start(&self.card, [groups * parts, chunks], [128, 1], arguments)? };
             (first, left) = (first + groups * width, left % width);
         }
         Ok(())
     }
 
-    /// Adds the totals of the first chunks of a slab to the running totals.
+    /// Adds the totals of the first of the chunks to the running totals.
     fn add(&self, padded: usize, chunks: usize) -> Result<(), String> {
         let Work { totals, running, .. } = &self.work;
         let (numbers, count) = ((padded * self.columns) as i32, chunks as i32);
@@ -278,10 +298,11 @@ impl Opened {
         }
         self.card.wait()?;
         let free = self.card.free()?;
-        // The values of a slab take at most an eighth of the memory of the card.
+        // The values of chunks that are computed together take at most an eighth of the memory of the card.
         let values = ROWS * CHUNK * size_of::<f32>() * 2;
-        self.per_slab = (free / 8 / values).clamp(1, SLAB);
-        let work = self.per_slab * (values + ROWS * self.columns * size_of::<f64>()) + (64 << 20);
+        self.together = (free / 8 / values).clamp(1, TOGETHER);
+        self.per_slab = self.together.min(SLAB);
+        let work = self.together * (values + ROWS * self.columns * size_of::<f64>()) + (64 << 20);
         let slab = self.per_slab * self.chunk_bytes();
         Ok(free.saturating_sub(work) / 20 * 19 / slab * self.per_slab)
     }
@@ -300,6 +321,7 @@ impl Opened {
             slab.squares.clear(slots)?;
             slab.coefficients.clear(slots * self.columns)?;
             self.slabs.push(slab);
+            self.write_addresses()?;
         }
         let (slab, at) = (&self.slabs[index / self.per_slab], index % self.per_slab * CHUNK);
         slab.terms.write(at * self.features, chunk.centres)?;
@@ -307,10 +329,20 @@ impl Opened {
         slab.coefficients.write(at * self.columns, chunk.coefficients)
     }
 
+    /// Tells the card where the slabs are.
+    fn write_addresses(&mut self) -> Result<(), String> {
+        let address = |slab: &Slab| Address { terms: slab.terms.at, squares: slab.squares.at, coefficients: slab.coefficients.at };
+        let addresses: Vec<Address> = self.slabs.iter().map(address).collect();
+        // Requests under way read the old addresses.
+        self.addresses = Buffer::new(&self.card, addresses.len())?;
+        self.addresses.write(0, &addresses)?;
+        self.card.wait()
+    }
+
     pub fn start(&mut self, request: Request<'_>) -> Result<(), String> {
         self.card.use_here()?;
         let (rows, which) = (request.rows.squares.len(), self.started % 2);
-        self.fit(which, rows, (1 + request.chunks - request.folded) * rows * self.columns)?;
+        self.fit(which, (rows, request.chunks), (1 + request.chunks - request.folded) * rows * self.columns)?;
         let Mail { rows: raw, squares, sent_rows, sent_squares, .. } = &mut self.mail[which];
         for (to, i) in sent_rows.chunks_exact_mut(self.features.max(1)).zip(0..rows) {
             to.copy_from_slice(request.rows.rows.row(i));
@@ -344,6 +376,6 @@ impl Opened {
         };
         let Work { packed, dots, values, totals, running } = &self.work;
         let work = packed.bytes() + dots.bytes() + values.bytes() + totals.bytes() + running.bytes();
-        self.slabs.iter().map(slab).sum::<usize>() + self.mail.iter().map(mail).sum::<usize>() + work
+        self.slabs.iter().map(slab).sum::<usize>() + self.addresses.bytes() + self.mail.iter().map(mail).sum::<usize>() + work
     }
 }

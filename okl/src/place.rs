@@ -70,6 +70,16 @@ pub trait Place: Send {
     fn opening(&self) -> f64 {
         0.0
     }
+    /// Whether [`Place::begin`] can be called without waiting. The first call of a place that is not open may open it in the background; the
+    /// learner goes on without it until then.
+    fn is_ready(&mut self) -> bool {
+        true
+    }
+    /// The number of requests that the learner keeps under way, 1 or 2, if each has so many multiplications. With 2 the place never waits
+    /// for the next request, but the processor sums over more of the newest terms.
+    fn under_way(&self, _multiplications: f64) -> usize {
+        1
+    }
     /// Forgets all chunks and makes ready for others. Returns the number of chunks that it can hold.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 // The kernels of the place on a card. `make ptx` writes place.ptx, which the crate ships.
 //
-// Chunks are groups of 1,024 terms. terms[chunk][feature][1024], squares[chunk][1024], coefficients[chunk][column][1024].
+// Chunks are groups of 1,024 terms, stored in slabs of `per_slab` chunks. Of a slab: terms[chunk][feature][1024], squares[chunk][1024],
+// coefficients[chunk][column][1024]. One start of a kernel works on chunks of many slabs, `begin` is the first of them.
 // The order of every sum is that of okl/src/gram: an inner product is one chain of fused multiply-adds over the features; the total of a
 // chunk has 32 lanes, lane l is one chain over the slots l, l + 32, ..., and lanes are added by halves; totals are added chunk by chunk.
 
@@ -9,6 +10,11 @@
 #define CHUNK 1024
 #define TILE 128
 #define DEPTH 8
+
+struct okl_slab {
+    const float *terms, *squares;
+    const double *coefficients;
+};
 
 // rows[row][feature] -> packed[feature][row], both with room for `padded` rows; rows beyond `count` become 0.
 extern "C" __global__ void pack_rows(const float *__restrict__ rows, float *__restrict__ packed, int count, int padded, int features) {
@@ -40,13 +46,17 @@ static __device__ __forceinline__ void multiply(const float *sa, const float *sb
 
 // Values of `rows` rows (a multiple of 128) against the terms of some chunks: out[row][slot]. Grid: rows / 128, slots / 128.
 template <bool GAUSSIAN>
-static __device__ __forceinline__ void values(const float *__restrict__ packed, const float *__restrict__ xx, const float *__restrict__ terms,
-                                              const float *__restrict__ yy, float *__restrict__ out, int rows, int slots, int features,
-                                              float c, float far) {
+static __device__ __forceinline__ void values(const float *__restrict__ packed, const float *__restrict__ xx,
+                                              const okl_slab *__restrict__ slabs, int begin, int per_slab, float *__restrict__ out,
+                                              int rows, int slots, int features, float c, float far) {
     __shared__ float sa[2][DEPTH][TILE], sb[2][DEPTH][TILE];
     int t = threadIdx.x, tx = t % 16, ty = t / 16, k = t / 32, at = (t % 32) * 4;
     int row = blockIdx.x * TILE, slot = blockIdx.y * TILE;
-    const float *a = packed + row, *b = terms + (size_t)(slot / CHUNK) * features * CHUNK + slot % CHUNK;
+    int chunk = begin + slot / CHUNK;
+    const okl_slab &slab = slabs[chunk / per_slab];
+    chunk %= per_slab;
+    const float *__restrict__ a = packed + row, *__restrict__ b = slab.terms + (size_t)chunk * features * CHUNK + slot % CHUNK;
+    const float *__restrict__ yy = slab.squares + (size_t)chunk * CHUNK + slot % CHUNK;
     float acc[8][8] = {};
     const float4 zero = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     *(float4 *)&sa[0][k][at] = k < features ? *(const float4 *)&a[(size_t)k * rows + at] : zero;
@@ -79,29 +89,31 @@ static __device__ __forceinline__ void values(const float *__restrict__ packed, 
             int s = slot + h * 64 + tx * 4;
             float o[4];
 #pragma unroll
-            for (int j = 0; j < 4; j++) o[j] = GAUSSIAN ? okl_gaussian(acc[i][h * 4 + j], x, yy[s + j], c, far) : acc[i][h * 4 + j];
+            for (int j = 0; j < 4; j++) o[j] = GAUSSIAN ? okl_gaussian(acc[i][h * 4 + j], x, yy[s - slot + j], c, far) : acc[i][h * 4 + j];
             *(float4 *)&out[(size_t)r * slots + s] = make_float4(o[0], o[1], o[2], o[3]);
         }
     }
 }
 
-extern "C" __global__ __launch_bounds__(256) void gaussian_values(const float *packed, const float *xx, const float *terms, const float *yy,
-                                                                  float *out, int rows, int slots, int features, float c, float far) {
-    values<true>(packed, xx, terms, yy, out, rows, slots, features, c, far);
+extern "C" __global__ __launch_bounds__(256) void gaussian_values(const float *packed, const float *xx, const okl_slab *slabs, int begin,
+                                                     int per_slab, float *out, int rows, int slots, int features, float c,
+                                                     float far) {
+    values<true>(packed, xx, slabs, begin, per_slab, out, rows, slots, features, c, far);
 }
 
-extern "C" __global__ __launch_bounds__(256) void inner_products(const float *packed, const float *xx, const float *terms, const float *yy,
-                                                                 float *out, int rows, int slots, int features, float c, float far) {
-    values<false>(packed, xx, terms, yy, out, rows, slots, features, c, far);
+extern "C" __global__ __launch_bounds__(256) void inner_products(const float *packed, const float *xx, const okl_slab *slabs, int begin,
+                                                     int per_slab, float *out, int rows, int slots, int features, float c,
+                                                     float far) {
+    values<false>(packed, xx, slabs, begin, per_slab, out, rows, slots, features, c, far);
 }
 
 // Kernel values from inner products: out[row][slot] = value(dots[row][slot]); `out` may be `dots`. Grid: slots / 256, rows.
 extern "C" __global__ __launch_bounds__(256) void map_values(const float *dots, float *out, const float *__restrict__ xx,
-                                                             const float *__restrict__ yy, const okl_step *__restrict__ steps, int count,
-                                                             int slots) {
-    int slot = blockIdx.x * 256 + threadIdx.x, row = blockIdx.y;
+                                                             const okl_slab *__restrict__ slabs, int begin, int per_slab,
+                                                             const okl_step *__restrict__ steps, int count, int slots) {
+    int slot = blockIdx.x * 256 + threadIdx.x, row = blockIdx.y, chunk = begin + slot / CHUNK;
     size_t at = (size_t)row * slots + slot;
-    float dot = dots[at], x = xx[row], y = yy[slot];
+    float dot = dots[at], x = xx[row], y = slabs[chunk / per_slab].squares[chunk % per_slab * CHUNK + slot % CHUNK];
     out[at] = count == 1 ? okl_leaf(steps[0], dot, x, y) : okl_value(steps, count, dot, x, y);
 }
 
@@ -131,15 +143,16 @@ template <int N> static __device__ __forceinline__ void add_lanes(double *a, int
 // The totals of `groups` times O columns, from column `first` on: totals[chunk][row][column]. A warp is the 32 lanes and sums R rows at a time.
 // Grid: a multiple of `groups`, chunks; 128 threads; O * 8 KiB of shared memory. `rows` is a multiple of R.
 template <int O, int R>
-static __device__ __forceinline__ void totals(const float *__restrict__ values, const double *__restrict__ coefficients,
-                                              double *__restrict__ totals, int rows, int slots, int columns, int first,
+static __device__ __forceinline__ void totals(const float *__restrict__ values, const okl_slab *__restrict__ slabs, int begin,
+                                              int per_slab, double *__restrict__ totals, int rows, int slots, int columns, int first,
                                               int groups) {
     extern __shared__ double shared[];
     const int N = R * O;
     int chunk = blockIdx.y, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     int part = blockIdx.x / groups, parts = gridDim.x / groups;
     first += blockIdx.x % groups * O;
-    const double *from = coefficients + ((size_t)chunk * columns + first) * CHUNK;
+    const okl_slab &slab = slabs[(begin + chunk) / per_slab];
+    const double *__restrict__ from = slab.coefficients + ((size_t)((begin + chunk) % per_slab) * columns + first) * CHUNK;
     // shared[step][pair of columns][lane][column of the pair]
     for (int i = threadIdx.x; i < CHUNK * O; i += blockDim.x) {
         int column = i / CHUNK, slot = i % CHUNK;
@@ -200,9 +213,10 @@ static __device__ __forceinline__ void totals(const float *__restrict__ values, 
 }
 
 #define TOTALS(O, R)                                                                                                               \
-    extern "C" __global__ __launch_bounds__(128) void totals_##O(const float *values, const double *coefficients, double *out,     \
-                                                                 int rows, int slots, int columns, int first, int groups) {        \
-        totals<O, R>(values, coefficients, out, rows, slots, columns, first, groups);                                              \
+    extern "C" __global__ __launch_bounds__(128) void totals_##O(const float *values, const okl_slab *slabs, int begin,            \
+                                                                 int per_slab, double *out, int rows, int slots, int columns,      \
+                                                                 int first, int groups) {                                          \
+        totals<O, R>(values, slabs, begin, per_slab, out, rows, slots, columns, first, groups);                                    \
     }
 TOTALS(1, 8)
 TOTALS(2, 8)

@@ -149,17 +149,33 @@ impl Elsewhere {
         if !self.held.as_mut().is_some_and(|held| held.rows.contains(&first) && held.remove_changed(f)) {
             self.attempt(Self::receive)?;
             if !self.held.as_mut().is_some_and(|held| held.rows.start == first && held.remove_changed(f)) {
+                self.attempt(Self::forget)?;
                 self.attempt(|here| here.ask_ahead(of, rows, first))?;
                 self.attempt(Self::receive)?;
             }
             let end = self.held.as_ref()?.rows.end;
-            if end < rows.squares.len() {
-                // After an error, the totals that are there are still good.
-                self.attempt(|here| here.ask_ahead(of, rows, end));
-            }
+            // After an error, the totals that are there are still good.
+            self.attempt(|here| here.ask_behind(of, rows, end));
             self.sum_ahead(of, rows, first);
         }
         self.held.as_ref().map(|held| held.rows.end)
+    }
+
+    /// Asks for the totals of the rows behind row `end`, until as many requests are under way as the place asks for.
+    fn ask_behind<P: Space, S: StepSize>(&mut self, of: Source<'_, P, S>, rows: Points<'_>, end: usize) -> Result<(), String> {
+        let terms = of.slots / CHUNK * CHUNK;
+        let work = self.shape.as_ref().map_or(0.0, Shape::work) * (terms * self.place.rows()) as f64;
+        let wanted = self.place.under_way(work);
+        while self.asked.len() < wanted {
+            let (end, before) = (self.asked.back().map_or(end, |asked| asked.rows.end), self.asked.len());
+            if end < rows.squares.len() {
+                self.ask_ahead(of, rows, end)?;
+            }
+            if self.asked.len() == before {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Sums over the newest terms for the rows that have totals, from row `first` on, while the place works on the next ones.
@@ -183,6 +199,16 @@ impl Elsewhere {
         Ok(())
     }
 
+    /// Waits for all totals that are under way, and forgets them and those that are there.
+    fn forget(&mut self) -> Result<(), String> {
+        while !self.asked.is_empty() {
+            self.receive()?;
+        }
+        self.held = None;
+        self.ahead.forget();
+        Ok(())
+    }
+
     /// Asks for the totals of the rows from `first` on.
     fn ask_ahead<P: Space, S: StepSize>(&mut self, of: Source<'_, P, S>, rows: Points<'_>, first: usize) -> Result<(), String> {
         let (changes, whole) = (of.heads[0].f.changes(), of.slots / CHUNK);
@@ -193,9 +219,10 @@ impl Elsewhere {
         let rewritten = |chunk: usize| chunk < before && changes.last(chunk) > time;
         let end = rows.squares.len().min(first + self.place.rows());
         let left = rows.squares.len() - first;
-        if !self.begin(of, whole * CHUNK, [end - first, left, left.min(ROWS)])? {
+        if !self.pays(of, whole * CHUNK, [end - first, left, left.min(ROWS)])? || !self.place.is_ready() {
             return Ok(());
         }
+        self.begin(of)?;
         let usable: Vec<bool> = (0..whole.min(self.capacity)).map(|chunk| !rewritten(chunk)).collect();
         self.ask(of, rows, first..end, usable)
     }
@@ -232,26 +259,43 @@ impl Elsewhere {
         Ok(())
     }
 
-    /// Makes the place ready for the learner as it is now, if that is worthwhile; returns whether it is. The rows are those of the request,
-    /// those in sight, and those that are summed here if the place stays closed.
-    fn begin<P: Space, S: StepSize>(&mut self, of: Source<'_, P, S>, terms: usize, rows: [usize; 3]) -> Result<bool, String> {
+    /// What a place has to hold for the learner as it is now.
+    fn shape_of<P: Space, S: StepSize>(of: Source<'_, P, S>) -> Result<Shape, String> {
         let (packed, kernels) = of.space.packed_terms().zip(of.space.built_in_kernels()).ok_or(NOT_BUILT_IN)?;
         let planes = of.heads.iter().flat_map(|head| std::iter::repeat_n(head.plane, head.f.columns())).collect();
-        let shape = Shape { features: packed.panels.dim(), kernels, planes };
+        Ok(Shape { features: packed.panels.dim(), kernels, planes })
+    }
+
+    /// Whether the place is worthwhile. The rows are those of the request, those in sight, and those that are summed here if the place stays
+    /// closed.
+    fn pays<P: Space, S: StepSize>(&mut self, of: Source<'_, P, S>, terms: usize, rows: [usize; 3]) -> Result<bool, String> {
+        let shape = Self::shape_of(of)?;
         let [request, in_sight, here] = rows.map(|rows| shape.work() * (terms * rows) as f64);
         if !self.place.pays(request) {
             return Ok(false);
         }
-        if self.waited + in_sight < self.place.opening() {
+        let opens = self.waited + in_sight >= self.place.opening();
+        if !opens {
             self.waited += here;
-            return Ok(false);
         }
+        Ok(opens)
+    }
+
+    /// Whether the place is open, or worth opening for the next rows, which add terms: half of them are there on average.
+    fn is_worth_opening<P: Space, S: StepSize>(&self, of: Source<'_, P, S>, rows: usize) -> bool {
+        let work = Self::shape_of(of).map_or(0.0, |shape| shape.work());
+        self.waited + work * rows as f64 * (of.slots as f64 + rows as f64 / 2.0) >= self.place.opening()
+    }
+
+    /// Makes the place ready for the learner as it is now.
+    fn begin<P: Space, S: StepSize>(&mut self, of: Source<'_, P, S>) -> Result<(), String> {
+        let shape = Self::shape_of(of)?;
         if self.shape.as_ref() != Some(&shape) {
             self.sent.clear();
             self.capacity = self.place.begin(&shape)?;
             self.shape = Some(shape);
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Sends a chunk if it was not sent or has changed since.
@@ -280,12 +324,14 @@ impl Elsewhere {
     pub fn ask_all<P: Space, S: StepSize>(&mut self, of: Source<'_, P, S>, rows: Points<'_>) -> bool {
         let (chunks, before) = (of.slots.div_ceil(CHUNK), self.asked.len());
         let asked = self.attempt(|here| {
-            let begun = here.begin(of, chunks * CHUNK, [rows.squares.len(); 3])?;
-            let fits = if begun && chunks <= here.capacity { chunks } else { 0 };
-            if fits == 0 {
+            if !here.pays(of, chunks * CHUNK, [rows.squares.len(); 3])? {
                 return Ok(());
             }
-            here.ask(of, rows, 0..rows.squares.len(), vec![true; fits])
+            here.begin(of)?;
+            if chunks == 0 || chunks > here.capacity {
+                return Ok(());
+            }
+            here.ask(of, rows, 0..rows.squares.len(), vec![true; chunks])
         });
         asked.is_some() && self.asked.len() > before
     }
@@ -341,6 +387,11 @@ impl Away {
         self.get().is_some_and(|here| here.error.is_none())
     }
 
+    /// See [`Elsewhere::is_worth_opening`].
+    pub fn is_worth_opening<P: Space, S: StepSize>(&mut self, of: Source<'_, P, S>, rows: usize) -> bool {
+        self.get().is_some_and(|here| here.is_worth_opening(of, rows))
+    }
+
     /// The same place for another engine, with nothing in it.
     pub fn emptied(self) -> Self {
         Away(self.0.map(|place| {
@@ -356,17 +407,8 @@ impl Away {
     /// Before a call of the learner: rows are counted from its first row.
     pub fn begin_call(&mut self) {
         if let Some(here) = self.get() {
-            here.attempt(Self::forget);
+            here.attempt(Elsewhere::forget);
         }
-    }
-
-    fn forget(here: &mut Elsewhere) -> Result<(), String> {
-        while !here.asked.is_empty() {
-            here.receive()?;
-        }
-        here.held = None;
-        here.ahead.forget();
-        Ok(())
     }
 
     /// See [`Elsewhere::look_ahead`].
@@ -420,6 +462,6 @@ impl Away {
     /// The place, for predictions. Other predictions wait.
     pub fn lock(&self) -> Option<MutexGuard<'_, Elsewhere>> {
         let mut here = self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
-        here.attempt(Self::forget).map(|()| here)
+        here.attempt(Elsewhere::forget).map(|()| here)
     }
 }

@@ -301,9 +301,13 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         self.away.is_set() && self.away.has_changed(f) || self.kept.is_set() && self.kept.has_changed(f)
     }
 
-    /// Whether learning uses sums from elsewhere.
-    pub(crate) fn sums_elsewhere(&mut self) -> bool {
-        self.kept.is_set() || self.away.works() && self.stays_here().is_none()
+    /// Whether learning the next `rows` rows uses sums from elsewhere.
+    pub(crate) fn sums_elsewhere(&mut self, rows: usize) -> bool {
+        if self.kept.is_set() || !self.away.works() || self.stays_here().is_some() {
+            return self.kept.is_set();
+        }
+        let Engine { basis, heads, away, .. } = self;
+        away.is_worth_opening(Source { space: basis.space(), heads, slots: basis.slots() }, rows)
     }
 
     /// Why learning does not use the place elsewhere, if it does not.

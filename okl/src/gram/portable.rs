@@ -3,6 +3,7 @@
 //! Everything here is `inline(always)`: a loop is compiled for the instruction set of the function that it is inlined into.
 
 use std::array::from_fn;
+use std::ops::Range;
 
 use super::panels::{Line, Matrix, Panel};
 use super::row_lanes::RowLanes;
@@ -22,7 +23,11 @@ pub(super) trait Tiling: Sized {
     const ROWS: usize;
 
     /// The chains of rows `first..first + count` with some panels, where `1 <= count <= ROWS`.
-    fn tile<L: Link>(link: L, count: usize, rows: Rows<'_>, panels: &[Panel], base: usize, out: &mut Window<'_>);
+    fn tile<L: Link>(link: L, count: usize, rows: Rows<'_>, panels: Group<'_>, out: &mut Window<'_>);
+
+    /// Brings a line that is needed soon into the second-level cache.
+    #[inline(always)]
+    fn fetch(_line: &Line) {}
 
     /// Computes one total per column.
     fn sums(k: &[f32], columns: &[&[f64]], out: &mut [f64]);
@@ -98,6 +103,18 @@ pub(super) struct Rows<'a> {
     pub(super) first: usize,
 }
 
+/// Features of some panels, which all rows are multiplied with before the next ones.
+#[derive(Clone)]
+pub(super) struct Group<'a> {
+    pub(super) panels: &'a [Panel],
+    /// The number of the first panel in the output.
+    pub(super) base: usize,
+    /// The chains go over these features. If they do not begin with the first one, they continue those in the output.
+    pub(super) features: Range<usize>,
+    /// The lines that a tile fetches meanwhile: a part of those that come behind these.
+    pub(super) next: &'a [Line],
+}
+
 /// The instructions that the compilation target guarantees.
 pub(super) struct Scalar;
 
@@ -105,8 +122,8 @@ impl Tiling for Scalar {
     const ROWS: usize = 1;
 
     #[inline(always)]
-    fn tile<L: Link>(link: L, _: usize, rows: Rows<'_>, panels: &[Panel], base: usize, out: &mut Window<'_>) {
-        sweep::<L, 1, 1, 8>(link, rows, panels, base, out);
+    fn tile<L: Link>(link: L, _: usize, rows: Rows<'_>, panels: Group<'_>, out: &mut Window<'_>) {
+        sweep::<Self, L, 1, 1, 8>(link, rows, panels, out);
     }
 
     #[inline(always)]
@@ -127,77 +144,143 @@ pub(super) struct Chains<'a, L> {
     pub(super) out: Window<'a>,
 }
 
+/// The most features of a panel that several tiles of rows are multiplied with before the next ones: 32 KiB, so that they stay in the first-level
+/// cache. Rows of fewer features are not divided.
+const FEATURES: usize = 256;
+
 impl<L: Link> Job for Chains<'_, L> {
     #[inline(always)]
     fn run<T: Tiling>(mut self) {
-        for (group, panels) in self.panels.chunks(GROUP).enumerate() {
-            let base = group * GROUP;
-            let full = self.rows.len() / T::ROWS * T::ROWS;
-            let from = |first: usize| Rows { matrix: self.rows, first };
-            for first in (0..full).step_by(T::ROWS) {
-                T::tile(self.link, T::ROWS, from(first), panels, base, &mut self.out);
-            }
-            if full < self.rows.len() {
-                T::tile(self.link, self.rows.len() - full, from(full), panels, base, &mut self.out);
+        let tiles = self.rows.len() / T::ROWS;
+        let blocked = if tiles > 1 && self.rows.dim() >= FEATURES { tiles } else { 0 };
+        if blocked > 0 {
+            self.run_blocked::<T>(blocked);
+        }
+        for base in (0..self.panels.len()).step_by(GROUP) {
+            let panels = &self.panels[base..self.panels.len().min(base + GROUP)];
+            for tile in blocked..self.rows.len().div_ceil(T::ROWS) {
+                self.tile::<T>(tile, Group { panels, base, features: 0..self.rows.dim(), next: &[] });
             }
         }
     }
 }
 
-/// The chains of `R` rows with all `panels` (the first one is panel `base` of the output), `P` panels and `W` of their lanes at a
-/// time.
+impl<L: Link> Chains<'_, L> {
+    /// The first `tiles` tiles: one panel and some of its features after the other, so that they stay in the first-level cache for all rows.
+    /// Meanwhile the next ones are fetched.
+    #[inline(always)]
+    fn run_blocked<T: Tiling>(&mut self, tiles: usize) {
+        let dim = self.rows.dim();
+        let blocks = dim.div_ceil(FEATURES);
+        let features = |block: usize| dim * block / blocks..dim * (block + 1) / blocks;
+        let panels = self.panels;
+        for base in 0..panels.len() {
+            for block in 0..blocks {
+                let next: &[Line] = match block + 1 < blocks {
+                    true => &panels[base][features(block + 1)],
+                    false => panels.get(base + 1).map_or(&[], |panel| &panel[features(0)]),
+                };
+                for tile in 0..tiles {
+                    let next = &next[next.len() * tile / tiles..next.len() * (tile + 1) / tiles];
+                    self.tile::<T>(tile, Group { panels: &panels[base..=base], base, features: features(block), next });
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn tile<T: Tiling>(&mut self, tile: usize, group: Group<'_>) {
+        let first = tile * T::ROWS;
+        T::tile(self.link, T::ROWS.min(self.rows.len() - first), Rows { matrix: self.rows, first }, group, &mut self.out);
+    }
+}
+
+/// The chains of `R` rows with all panels of a group, `P` panels and `W` of their lanes at a time.
 #[inline(always)]
-pub(super) fn sweep<L: Link, const R: usize, const P: usize, const W: usize>(
+pub(super) fn sweep<T: Tiling, L: Link, const R: usize, const P: usize, const W: usize>(
     link: L,
     Rows { matrix, first }: Rows<'_>,
-    panels: &[Panel],
-    base: usize,
+    group: Group<'_>,
     out: &mut Window<'_>,
 ) {
-    let (groups, rest) = panels.as_chunks::<P>();
+    let (tiles, rest) = group.panels.as_chunks::<P>();
     let rows: [&[f32]; R] = from_fn(|i| matrix.row(first + i));
-    for (g, group) in groups.iter().enumerate() {
-        tile::<L, R, P, W>(link, rows, first, group, base + g * P, out);
+    for (t, panels) in tiles.iter().enumerate() {
+        tile::<T, L, R, P, W>(link, (rows, first), panels, &group, t * P, out);
     }
-    for (g, panel) in rest.iter().enumerate() {
-        tile::<L, R, 1, W>(link, rows, first, std::array::from_ref(panel), base + groups.len() * P + g, out);
+    for (p, panel) in rest.iter().enumerate() {
+        tile::<T, L, R, 1, W>(link, (rows, first), std::array::from_ref(panel), &group, tiles.len() * P + p, out);
     }
 }
 
 #[inline(always)]
-fn tile<L: Link, const R: usize, const P: usize, const W: usize>(
+fn tile<T: Tiling, L: Link, const R: usize, const P: usize, const W: usize>(
     link: L,
-    rows: [&[f32]; R],
-    first: usize,
+    (rows, first): ([&[f32]; R], usize),
     panels: &[Panel; P],
-    base: usize,
+    group: &Group<'_>,
+    at: usize,
     out: &mut Window<'_>,
 ) {
     for lane in (0..LANES).step_by(W) {
-        let ends = chains::<L, R, P, W>(link, rows, panels, lane);
-        for (i, of_row) in ends.iter().enumerate() {
+        let mut acc = [[[0.0f32; W]; P]; R];
+        let start = |p: usize| (group.base + at + p) * LANES + lane;
+        if group.features.start > 0 {
+            for (i, of_row) in acc.iter_mut().enumerate() {
+                let row = out.row(first + i);
+                for (p, values) in of_row.iter_mut().enumerate() {
+                    values.copy_from_slice(&row[start(p)..start(p) + W]);
+                }
+            }
+        }
+        let next = if lane == 0 { group.next } else { &[] };
+        chains::<T, L, R, P, W>(link, rows, panels, (lane, group.features.clone()), next, &mut acc);
+        for (i, of_row) in acc.iter().enumerate() {
             let row = out.row(first + i);
             for (p, values) in of_row.iter().enumerate() {
-                let start = (base + p) * LANES + lane;
-                row[start..start + W].copy_from_slice(values);
+                row[start(p)..start(p) + W].copy_from_slice(values);
             }
         }
     }
 }
 
-/// Rule 1 of the module: computes `R * P * W` chains in parallel, each over the features in order.
+/// Rule 1 of the module: continues `R * P * W` chains in parallel, each over the features in order. Meanwhile the lines `next` are fetched.
 #[inline(always)]
-fn chains<L: Link, const R: usize, const P: usize, const W: usize>(
+fn chains<T: Tiling, L: Link, const R: usize, const P: usize, const W: usize>(
     link: L,
     rows: [&[f32]; R],
     panels: &[Panel; P],
-    lane: usize,
-) -> [[[f32; W]; P]; R] {
+    (lane, features): (usize, Range<usize>),
+    next: &[Line],
+    acc: &mut [[[f32; W]; P]; R],
+) {
     let dim = rows[0].len();
+    assert!(features.start <= features.end && features.end <= dim);
     let rows: [&[f32]; R] = from_fn(|i| &rows[i][..dim]);
     let panels: [&[Line]; P] = from_fn(|p| &panels[p][..dim]);
-    let mut acc = [[[0.0f32; W]; P]; R];
-    for k in 0..dim {
+    let mut of_features = *acc;
+    let apart = features.len() / next.len().max(1);
+    let mut at = features.start;
+    for line in next {
+        T::fetch(line);
+        links(link, &rows, &panels, lane, at..at + apart, &mut of_features);
+        at += apart;
+    }
+    links(link, &rows, &panels, lane, at..features.end, &mut of_features);
+    *acc = of_features;
+}
+
+/// The links of all chains for some features.
+#[inline(always)]
+fn links<L: Link, const R: usize, const P: usize, const W: usize>(
+    link: L,
+    rows: &[&[f32]; R],
+    panels: &[&[Line]; P],
+    lane: usize,
+    features: Range<usize>,
+    acc: &mut [[[f32; W]; P]; R],
+) {
+    for k in features {
         let weight = link.weight(k);
         for p in 0..P {
             let terms: &[f32; W] = lanes(&panels[p][k], lane);
@@ -209,7 +292,6 @@ fn chains<L: Link, const R: usize, const P: usize, const W: usize>(
             }
         }
     }
-    acc
 }
 
 #[inline(always)]

@@ -44,7 +44,7 @@ fn terms(random: &mut XorShift, dim: usize, slots: usize) -> (Vec<f32>, Panels) 
     (data, panels)
 }
 
-const DIMS: [usize; 8] = [0, 1, 2, 3, 16, 33, 54, 130];
+const DIMS: [usize; 10] = [0, 1, 2, 3, 16, 33, 54, 130, 256, 515];
 
 #[test]
 fn dots_are_the_plain_chain() {
@@ -194,7 +194,7 @@ fn naive_differences(x: &[f32], y: &[f32], weights: &[f32]) -> f32 {
 #[test]
 fn differences_have_the_documented_bits() {
     let mut random = XorShift(9);
-    for (dim, count, slots) in [(1, 3, 32), (3, 1, 64), (40, 21, 320), (16, 1, 1056), (301, 7, 96)] {
+    for (dim, count, slots) in [(1, 3, 32), (3, 1, 64), (40, 21, 320), (16, 1, 1056), (301, 7, 96), (301, 21, 96)] {
         let (data, panels) = terms(&mut random, dim, slots);
         let x = random.many(dim * count);
         let rows = Matrix::with_len(dim, count, &x);

@@ -2,11 +2,12 @@
 #![allow(unsafe_code)]
 
 use std::arch::is_x86_feature_detected;
+use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::LANES;
-use super::panels::Panel;
-use super::portable::{Job, Link, Rows, Tiling, sums_by_four, sums_by_one, sweep, totals_by_four};
+use super::panels::Line;
+use super::portable::{Group, Job, Link, Rows, Tiling, sums_by_four, sums_by_one, sweep, totals_by_four};
 use super::row_lanes::RowLanes;
 use super::window::Window;
 
@@ -41,6 +42,17 @@ fn look() -> u8 {
     found
 }
 
+/// Brings both cache lines of a line of a panel into the second-level cache.
+#[inline(always)]
+fn fetch(line: &Line) {
+    let [first, second] = [&line.0[0], &line.0[LANES / 2]].map(|value| std::ptr::from_ref(value).cast());
+    // SAFETY: every x86-64 processor has this instruction, and it changes no memory.
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T1>(first);
+        _mm_prefetch::<_MM_HINT_T1>(second);
+    }
+}
+
 /// 32 registers of 16 floats.
 pub(super) struct Avx512;
 
@@ -69,17 +81,22 @@ impl Tiling for Avx512 {
 
     /// At least 8 chains of vectors, to cover the latency of a multiply-add.
     #[inline(always)]
-    fn tile<L: Link>(link: L, count: usize, rows: Rows<'_>, panels: &[Panel], base: usize, out: &mut Window<'_>) {
+    fn tile<L: Link>(link: L, count: usize, rows: Rows<'_>, panels: Group<'_>, out: &mut Window<'_>) {
         match count {
-            1 => sweep::<L, 1, 4, 32>(link, rows, panels, base, out),
-            2 => sweep::<L, 2, 2, 32>(link, rows, panels, base, out),
-            3 => sweep::<L, 3, 2, 32>(link, rows, panels, base, out),
-            4 => sweep::<L, 4, 1, 32>(link, rows, panels, base, out),
-            5 => sweep::<L, 5, 1, 32>(link, rows, panels, base, out),
-            6 => sweep::<L, 6, 1, 32>(link, rows, panels, base, out),
-            7 => sweep::<L, 7, 1, 32>(link, rows, panels, base, out),
-            _ => sweep::<L, 8, 1, 32>(link, rows, panels, base, out),
+            1 => sweep::<Self, L, 1, 4, 32>(link, rows, panels, out),
+            2 => sweep::<Self, L, 2, 2, 32>(link, rows, panels, out),
+            3 => sweep::<Self, L, 3, 2, 32>(link, rows, panels, out),
+            4 => sweep::<Self, L, 4, 1, 32>(link, rows, panels, out),
+            5 => sweep::<Self, L, 5, 1, 32>(link, rows, panels, out),
+            6 => sweep::<Self, L, 6, 1, 32>(link, rows, panels, out),
+            7 => sweep::<Self, L, 7, 1, 32>(link, rows, panels, out),
+            _ => sweep::<Self, L, 8, 1, 32>(link, rows, panels, out),
         }
+    }
+
+    #[inline(always)]
+    fn fetch(line: &Line) {
+        fetch(line);
     }
 
     #[inline(always)]
@@ -128,15 +145,20 @@ impl Tiling for Avx2 {
 
     /// Six rows by two vectors leave room for the terms and one feature; fewer rows take wider tiles.
     #[inline(always)]
-    fn tile<L: Link>(link: L, count: usize, rows: Rows<'_>, panels: &[Panel], base: usize, out: &mut Window<'_>) {
+    fn tile<L: Link>(link: L, count: usize, rows: Rows<'_>, panels: Group<'_>, out: &mut Window<'_>) {
         match count {
-            1 => sweep::<L, 1, 2, 32>(link, rows, panels, base, out),
-            2 => sweep::<L, 2, 1, 32>(link, rows, panels, base, out),
-            3 => sweep::<L, 3, 1, 32>(link, rows, panels, base, out),
-            4 => sweep::<L, 4, 1, 16>(link, rows, panels, base, out),
-            5 => sweep::<L, 5, 1, 16>(link, rows, panels, base, out),
-            _ => sweep::<L, 6, 1, 16>(link, rows, panels, base, out),
+            1 => sweep::<Self, L, 1, 2, 32>(link, rows, panels, out),
+            2 => sweep::<Self, L, 2, 1, 32>(link, rows, panels, out),
+            3 => sweep::<Self, L, 3, 1, 32>(link, rows, panels, out),
+            4 => sweep::<Self, L, 4, 1, 16>(link, rows, panels, out),
+            5 => sweep::<Self, L, 5, 1, 16>(link, rows, panels, out),
+            _ => sweep::<Self, L, 6, 1, 16>(link, rows, panels, out),
         }
+    }
+
+    #[inline(always)]
+    fn fetch(line: &Line) {
+        fetch(line);
     }
 
     #[inline(always)]

@@ -18,6 +18,9 @@ pub(crate) const BLOCK: usize = 256;
 /// The number of rows learned together with a place elsewhere, which computes ahead of the learner.
 pub(crate) const ELSEWHERE: usize = 1 << 15;
 
+/// Batches of more numbers are checked by all threads.
+const LONG: usize = 1 << 20;
+
 /// Rows that are read block by block while they are learned, for rows of another type or memory layout.
 ///
 /// ```
@@ -304,7 +307,13 @@ impl<'a> Batch<'a> {
         self.known.is_none_or(|k| k[i]) && self.weights.is_none_or(|w| w[i] > 0.0)
     }
 
-    pub(crate) fn check_rows(&self, features: usize) -> Result<()> {
+    /// Whether the check of the rows is worth the threads of a pool.
+    pub(crate) fn is_long(&self) -> bool {
+        self.rows().saturating_mul(self.features) > LONG
+    }
+
+    /// `shared`: the work is shared among the threads of rayon's current pool.
+    pub(crate) fn check_rows(&self, features: usize, shared: bool) -> Result<()> {
         if self.features == 0 {
             return Err(Error::shape("features", "at least 1", 0));
         }
@@ -314,7 +323,10 @@ impl<'a> Batch<'a> {
         if features != 0 && self.features != features {
             return Err(Error::shape("features", features, self.features));
         }
-        self.try_each_block(0, &mut Vec::new(), |first, rows| rows.check(first))
+        match self.origin {
+            Origin::Memory(rows) if shared => rows.check_by_threads(),
+            _ => self.try_each_block(0, &mut Vec::new(), |first, rows| rows.check(first)),
+        }
     }
 
     pub(crate) fn check_lengths(&self) -> Result<()> {

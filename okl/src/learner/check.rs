@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rayon::prelude::*;
+
 use crate::basis::Space;
 use crate::basis::fourier::Fourier;
 use crate::basis::quadratic::MOST_COLUMNS;
@@ -46,12 +48,14 @@ struct Known<'a> {
     pub classes: &'a Classes,
     /// Whether an example has been learned.
     pub started: bool,
+    /// Whether the work is shared among the threads of rayon's current pool.
+    pub shared: bool,
 }
 
 /// Checks a batch and writes its targets as numbers to `out`.
 fn check(batch: &Batch<'_>, known: &Known<'_>, out: &mut TargetNumbers) -> Result<()> {
-    let Known { reads, features, classes, .. } = *known;
-    batch.check_rows(features)?;
+    let Known { reads, features, classes, shared, .. } = *known;
+    batch.check_rows(features, shared)?;
     batch.check_lengths()?;
     let rows = batch.rows();
     (out.width, out.negated_at) = (0, None);
@@ -122,29 +126,44 @@ fn signs_of(labels: &[Label], out: &TargetNumbers) -> Result<Vec<f64>> {
     labels.iter().enumerate().map(sign).collect()
 }
 
+/// The least number of targets that a thread checks or copies.
+const LEAST_TARGETS: usize = 1 << 12;
+
 /// Checks targets that are numbers and writes them to `out`, scaled by the target scale.
 fn check_numbers(y: &[f64], rows: usize, known: &Known<'_>, out: &mut TargetNumbers) -> Result<()> {
-    let Known { reads, outputs, target_scale, .. } = *known;
+    let Known { reads, outputs, target_scale, shared, .. } = *known;
     let width = if reads == Reads::Vector { outputs.unwrap_or(y.len().checked_div(rows).unwrap_or(1).max(1)) } else { 1 };
     if y.len() != rows * width {
         return Err(Error::shape("targets", format!("{}, {width} per row", rows * width), y.len()));
     }
-    for (row, y) in y.chunks_exact(width).enumerate().filter(|(row, _)| out.known[*row]) {
-        if let Some(column) = (0..width).find(|&o| !target_scale.learned(o, y[o]).is_finite()) {
-            let (found, column) = (y[column], format!("target {column}"));
-            let hint = match found.is_finite() {
-                true => " after target_scale is applied; leave the row out",
-                false => "; use `known` for a missing target",
-            };
-            return Err(ErrorKind::NotFinite { row, column, found, hint }.into());
-        }
-        if reads == Reads::Sign && y[0].abs() != 1.0 {
+    let bad_number = |o: usize, y: f64| !target_scale.learned(o, y).is_finite();
+    let bad_row = |row: usize| {
+        let y = &y[row * width..(row + 1) * width];
+        out.known[row] && ((0..width).any(|o| bad_number(o, y[o])) || reads == Reads::Sign && y[0].abs() != 1.0)
+    };
+    let bad = match shared {
+        true => (0..rows).into_par_iter().with_min_len(LEAST_TARGETS).find_first(|row| bad_row(*row)),
+        false => (0..rows).find(|row| bad_row(*row)),
+    };
+    if let Some(row) = bad {
+        let y = &y[row * width..];
+        let Some(column) = (0..width).find(|&o| bad_number(o, y[o])) else {
             return Err(target_error(row, y[0].to_string(), "-1 or +1, or class labels"));
-        }
+        };
+        let (found, column) = (y[column], format!("target {column}"));
+        let hint = match found.is_finite() {
+            true => " after target_scale is applied; leave the row out",
+            false => "; use `known` for a missing target",
+        };
+        return Err(ErrorKind::NotFinite { row, column, found, hint }.into());
     }
     // A batch without rows does not determine the number of outputs.
     out.width = if rows > 0 { width } else { 0 };
-    out.y.extend(y.iter().enumerate().map(|(i, y)| target_scale.learned(i % width, *y)));
+    let learned = |(i, y): (usize, &f64)| target_scale.learned(i % width, *y);
+    match shared {
+        true => y.par_iter().enumerate().with_min_len(LEAST_TARGETS).map(learned).collect_into_vec(&mut out.y),
+        false => out.y.extend(y.iter().enumerate().map(learned)),
+    }
     Ok(())
 }
 
@@ -333,9 +352,13 @@ impl Learner {
             target_scale: &self.config.target_scale,
             classes: &self.classes,
             started: self.engine.t > 0,
+            shared: self.pool.is_some() && batch.is_long(),
         };
         self.check_kind(batch)?;
-        check(batch, &known, &mut buffers.targets)?;
+        match self.pool.as_ref().filter(|_| known.shared) {
+            Some(pool) => pool.install(|| check(batch, &known, &mut buffers.targets))?,
+            None => check(batch, &known, &mut buffers.targets)?,
+        }
         self.check_layout(batch)?;
         self.check_columns(batch)?;
         self.check_kernel_values(batch)?;

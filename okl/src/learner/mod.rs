@@ -292,7 +292,8 @@ impl Learner {
     fn learn_some(&mut self, checked: &mut CheckedRows<'_>, each: &mut (impl FnMut(usize, &Outcome<'_>) + Send)) -> bool {
         let (batch, CheckBuffers { targets, read, .. }) = (&checked.batch, &mut *checked.buffers);
         self.settle_widths(batch, targets);
-        let together = if self.engine.sums_elsewhere() { ELSEWHERE } else { BLOCK };
+        // More rows at a time take more memory, so they are framed together only where a place sums over the terms.
+        let together = if self.engine.sums_elsewhere(batch.rows() - checked.learned) { ELSEWHERE } else { BLOCK };
         let rows = checked.learned..batch.rows().min(checked.learned + together);
         let weights = batch.weights.map(|weights| &weights[rows.clone()]);
         let block = Part { batch, targets, rows: rows.clone(), x: batch.block(rows.clone(), read), weights, shares: None };

@@ -122,7 +122,7 @@ impl Learner {
     /// As [`Learner::predict`].
     pub fn predict_with(&self, workspace: &mut Workspace, batch: &Batch<'_>) -> Result<Scores> {
         self.check_kind(batch)?;
-        batch.check_rows(self.features)?;
+        batch.check_rows(self.features, false)?;
         self.check_layout(batch)?;
         self.check_columns(batch)?;
         let outputs = self.outputs();

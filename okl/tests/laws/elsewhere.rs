@@ -22,6 +22,10 @@ struct Here {
     fails_after: usize,
     /// The multiplications that opening costs.
     opening: f64,
+    /// How often the place is not ready yet.
+    opens_after: usize,
+    /// The number of requests that are kept under way.
+    under_way: usize,
     requests: Arc<AtomicUsize>,
     shape: Option<Shape>,
     chunks: Vec<Option<Stored>>,
@@ -35,6 +39,8 @@ impl Here {
             capacity: 1000,
             fails_after: usize::MAX,
             opening: 0.0,
+            opens_after: 0,
+            under_way: 1,
             requests: Arc::default(),
             shape: None,
             chunks: Vec::new(),
@@ -78,6 +84,16 @@ impl Place for Here {
 
     fn opening(&self) -> f64 {
         if self.shape.is_none() { self.opening } else { 0.0 }
+    }
+
+    fn is_ready(&mut self) -> bool {
+        let ready = self.opens_after == 0;
+        self.opens_after = self.opens_after.saturating_sub(1);
+        ready
+    }
+
+    fn under_way(&self, _: f64) -> usize {
+        self.under_way
     }
 
     fn begin(&mut self, shape: &Shape) -> Result<usize, String> {
@@ -192,9 +208,10 @@ fn a_place_elsewhere_changes_no_bit() {
     for settings in SETTINGS {
         let (scores, model, learner) = run(settings, &stream, None, ROWS);
         assert!(learner.terms() > 1100, "{} terms under {settings}", learner.terms());
-        for (rows, cut) in [(100, ROWS), (47, 611)] {
-            let (theirs, other, away) = run(settings, &stream, Some(Here::new(rows)), cut);
-            assert!(theirs == scores && other == model, "requests of {rows} rows, calls of {cut}: {settings}");
+        for (rows, cut, under_way) in [(100, ROWS, 1), (47, 611, 1), (100, ROWS, 2), (31, 700, 2)] {
+            let place = Here { under_way, ..Here::new(rows) };
+            let (theirs, other, away) = run(settings, &stream, Some(place), cut);
+            assert!(theirs == scores && other == model, "{under_way} requests of {rows} rows, calls of {cut}: {settings}");
             let report = away.place().unwrap();
             let learned = if settings.contains('[') { 300 } else { 1000 };
             assert!(report.rows >= learned, "{} rows were summed there: {settings}", report.rows);
@@ -210,9 +227,10 @@ fn a_place_that_is_full_or_fails_changes_no_bit_and_says_so() {
     let (theirs, other, away) = run(SETTINGS[0], &stream, Some(Here { capacity: 1, ..Here::new(100) }), 700);
     assert!(theirs == scores && other == model, "room for one chunk");
     assert_eq!(away.place().unwrap().processor, None);
-    for fails_after in [0, 1, 5, 13] {
-        let (theirs, other, away) = run(SETTINGS[0], &stream, Some(Here { fails_after, ..Here::new(100) }), ROWS);
-        assert!(theirs == scores && other == model, "fails after {fails_after} requests");
+    for (fails_after, under_way) in [(0, 1), (1, 1), (5, 1), (13, 1), (1, 2), (2, 2), (5, 2), (13, 2)] {
+        let place = Here { fails_after, under_way, ..Here::new(100) };
+        let (theirs, other, away) = run(SETTINGS[0], &stream, Some(place), ROWS);
+        assert!(theirs == scores && other == model, "fails after {fails_after} requests, {under_way} under way");
         assert_eq!(away.place().unwrap().processor.as_deref(), Some("it has broken down"));
     }
 }
@@ -229,6 +247,21 @@ fn a_place_is_opened_when_there_is_enough_to_do_or_was_enough_without_it() {
         assert!(theirs == scores && other == model, "opening costs {opening} rows, calls of {cut}");
         let rows = away.place().unwrap().rows as usize;
         assert!(expected.contains(&rows), "opening costs {opening} rows, calls of {cut}: {rows} rows were summed there");
+    }
+}
+
+/// The rows that are learned while the place opens are summed on the processor: 32 rows per look. There are 1,476 rows behind the first chunk of
+/// terms, and 300 rows are predicted, which wait for the place.
+#[test]
+fn a_learner_goes_on_while_a_place_opens() {
+    let stream = stream();
+    let (scores, model, _) = run(SETTINGS[0], &stream, None, ROWS);
+    for (opens_after, expected) in [(0, 1700..1777), (10, 1380..1457), (usize::MAX, 300..301)] {
+        let place = Here { opens_after, ..Here::new(100) };
+        let (theirs, other, away) = run(SETTINGS[0], &stream, Some(place), ROWS);
+        assert!(theirs == scores && other == model, "opens after {opens_after} looks");
+        let rows = away.place().unwrap().rows as usize;
+        assert!(expected.contains(&rows), "opens after {opens_after} looks: {rows} rows were summed there");
     }
 }
 
