@@ -331,7 +331,8 @@ impl Opened {
 
     /// Tells the card where the slabs are.
     fn write_addresses(&mut self) -> Result<(), String> {
-        let address = |slab: &Slab| Address { terms: slab.terms.at, squares: slab.squares.at, coefficients: slab.coefficients.at };
+        let address =
+            |slab: &Slab| Address { terms: slab.terms.at, squares: slab.squares.at, coefficients: slab.coefficients.at };
         let addresses: Vec<Address> = self.slabs.iter().map(address).collect();
         // Requests under way read the old addresses.
         self.addresses = Buffer::new(&self.card, addresses.len())?;

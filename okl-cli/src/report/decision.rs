@@ -163,7 +163,9 @@ impl Decision {
     fn legend(&self) -> Vec<(Look, String)> {
         let full = |colour: usize| (colour % COLOURS, SHADES - 1);
         match &self.reading {
-            Reading::Classes(names) => names.iter().take(MOST_NAMED).enumerate().map(|(i, name)| (full(i), name.clone())).collect(),
+            Reading::Classes(names) => {
+                names.iter().take(MOST_NAMED).enumerate().map(|(i, name)| (full(i), name.clone())).collect()
+            }
             Reading::Novelty(_) => vec![(full(0), "usual".into()), (full(1), "novel: below the threshold".into())],
             Reading::Numbers(name) => {
                 let value = |shade: usize| self.span.0 + (self.span.1 - self.span.0) * (shade as f64 + 0.5) / SHADES as f64;
