@@ -65,8 +65,8 @@ use crate::parts::kernel::{AnyKernel, DotKernel};
 use crate::parts::loss::{AnyLoss, Loss, Reads};
 use crate::place::{Place, PlaceReport};
 
-/// The work of 32 rows, in floating-point operations, from which on several threads learn: about a tenth of a millisecond of one core.
-const WORTH_THREADS: usize = 1 << 23;
+/// The work of 32 rows, in floating-point operations, from which on several threads learn: about two tenths of a millisecond of one core.
+const WORTH_THREADS: usize = 1 << 24;
 
 /// An online kernel learner.
 ///
@@ -311,7 +311,9 @@ impl Learner {
     /// The number of threads that learn some rows: one if the work of 32 rows is so little that more threads cost more than they save.
     fn threads_for(&self, rows: usize) -> usize {
         let columns: usize = self.engine.heads.iter().map(|head| head.f.columns()).sum();
-        let per_value = 2 * self.features + 32 * self.engine.basis.space.planes() + 4 * columns;
+        // The inner products of sparse rows are computed by one thread.
+        let products = if self.engine.basis.space.is_sparse() { 0 } else { 2 * self.features };
+        let per_value = products + 32 * self.engine.basis.space.planes() + 4 * columns;
         let work = rows.min(32) * (self.terms() + rows) * per_value;
         if work < WORTH_THREADS { 1 } else { self.threads }
     }
