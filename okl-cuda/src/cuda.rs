@@ -1,5 +1,6 @@
 //! The place on a card.
 
+use std::process;
 use std::thread::{self, JoinHandle};
 
 use okl::place::{Chunk, Place, Request, Shape};
@@ -44,22 +45,38 @@ enum State {
 
 /// The thread that opens a card. It is waited for before the place is dropped: a program must not end while the driver starts.
 #[derive(Debug)]
-struct Opening(Option<JoinHandle<Result<(String, Opened), String>>>);
+struct Opening {
+    thread: Option<JoinHandle<Result<(String, Opened), String>>>,
+    /// The process of the thread. After a fork the child does not have it, and would wait for ever.
+    process: u32,
+}
 
 impl Opening {
+    fn is_here(&self) -> bool {
+        self.process == process::id()
+    }
+
     fn is_done(&self) -> bool {
-        self.0.as_ref().is_none_or(JoinHandle::is_finished)
+        !self.is_here() || self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     fn wait(&mut self) -> Result<(String, Opened), String> {
-        let opened = self.0.take().and_then(|thread| thread.join().ok());
-        opened.unwrap_or_else(|| Err("the card could not be opened".into()))
+        let here = self.is_here();
+        match self.thread.take() {
+            Some(thread) if here => thread.join().unwrap_or_else(|_| Err("the card could not be opened".into())),
+            thread => {
+                std::mem::forget(thread);
+                Err("the card was being opened when this process was forked: use it before the fork, or only after it".into())
+            }
+        }
     }
 }
 
 impl Drop for Opening {
     fn drop(&mut self) {
-        let _ = self.wait();
+        if self.thread.is_some() {
+            let _ = self.wait();
+        }
     }
 }
 
@@ -102,7 +119,7 @@ impl Cuda {
             let found = found.take();
             let thread = thread::Builder::new().spawn(|| opened(found));
             self.state = match thread {
-                Ok(thread) => State::Opening(Opening(Some(thread))),
+                Ok(thread) => State::Opening(Opening { thread: Some(thread), process: process::id() }),
                 Err(error) => State::Failed(format!("no thread could be started to open the card: {error}")),
             };
         }

@@ -226,7 +226,7 @@ def test_ids_add_onto_their_term(X: np.ndarray, regressor: okl.Learner) -> None:
 
 def test_ids_are_taken_over(X: np.ndarray, regressor: okl.Learner) -> None:
     """Rows that differ under one id become terms of their own; the last of them has the id."""
-    with pytest.warns(okl.HealthWarning, match="2 of 3 rows had the id of a row with other features"):
+    with pytest.warns(okl.HealthWarning, match="2 of 3 rows had the id of a stored term with other features"):
         regressor.learn(X[:3], X[:3, 0], ids=[0, 0, 0])
     regressor.learn(X[2:3], X[2:3, 0], ids=[0])
     assert (regressor.terms, regressor.health()["ids_taken_over"]) == (3, 2)

@@ -120,7 +120,7 @@ fn ids_that_name_two_rows() {
     let folder = Folder::new("ids-taken-over");
     let ids = folder.write("ids.csv", "x,y,id\n1,2,7\n2,3,7\n2,3,7\n4,3,8\n5,1,7\n");
     let (_, said) = succeed(&["learn", &ids, "--target", "y", "--task", "numbers", "--id", "id"]);
-    assert!(said.contains("2 of 5 rows had the id of a row with other features"), "{said}");
+    assert!(said.contains("2 of 5 rows had the id of a stored term with other features"), "{said}");
     let last = folder.write("last.csv", "x,y,id\n1,2,7\n2,3,18446744073709551615\n");
     fail(
         &["learn", &last, "--target", "y", "--task", "numbers", "--id", "id", "--quiet"],

@@ -268,3 +268,43 @@ fn too_many_features_are_refused() {
         assert!(most == 0 || (learner.widen(features).is_err() && learner.widen(most).is_ok()));
     }
 }
+
+/// A long batch is checked by all threads: the first bad row is found, in both precisions, and the model is that of one thread.
+#[test]
+fn long_batches_are_checked_by_all_threads() {
+    const ROWS: usize = 40_000;
+    const WIDTH: usize = 32;
+    let settings =
+        "loss = 'squared'\nkernel = 'gaussian:0.1'\nstep = 'constant:0.1'\nlambda = 1e-3\nbudget = 'window:3'\nscale = 'none'";
+    let x: Vec<f32> = (0..ROWS * WIDTH).map(|i| (i * 7919 % 1009) as f32 / 1009.0).collect();
+    let y: Vec<f64> = (0..2 * ROWS).map(|i| (i * 31 % 17) as f64).collect();
+    let learned = |threads: usize| {
+        let mut learner = self::learner(settings);
+        learner.set_threads(threads).unwrap();
+        learner.learn(&Batch::new(&x, WIDTH).numbers(&y)).unwrap();
+        learner
+    };
+    let mut one = learned(1);
+    let mut three = learned(3);
+    assert_eq!(one.to_bytes(), three.to_bytes());
+    // Single-precision numbers next to 1e15: the one below is accepted.
+    let [below, above] = [0x5863_5fa9, 0x5863_5faa].map(f32::from_bits);
+    assert!(f64::from(below) < 1e15 && f64::from(above) > 1e15);
+    for (row, column) in [(0, 0), (4095, 31), (4096, 0), (12_345, 6), (ROWS - 1, 31)] {
+        let mut bad = x.clone();
+        bad[(ROWS - 1) * WIDTH + 31] = f32::NAN;
+        bad[row * WIDTH + column] = above;
+        bad[1] = below;
+        let doubled: Vec<f64> = bad.iter().map(|x| f64::from(*x)).collect();
+        let (at_row, at_column) = (format!("row {row}"), format!("column {column}"));
+        for learner in [&mut one, &mut three] {
+            refused(learner, &Batch::new(&bad, WIDTH).numbers(&y), &[&at_row, &at_column, "1e15"]);
+            refused(learner, &Batch::of_f64(&doubled, WIDTH).numbers(&y), &[&at_row, &at_column, "1e15"]);
+        }
+        let mut targets = y.clone();
+        (targets[2 * row + 1], targets[2 * ROWS - 1]) = (f64::INFINITY, f64::INFINITY);
+        for learner in [&mut one, &mut three] {
+            refused(learner, &Batch::new(&x, WIDTH).numbers(&targets), &[&at_row, "target 1", "inf"]);
+        }
+    }
+}
