@@ -2,6 +2,7 @@
 
 import ast
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -596,3 +597,46 @@ def test_gamma_scale_of_fit_hardly_depends_on_the_order_of_the_rows():
         model.fit(rows[order], rows[order, 0])
         gammas.append(model.learner_.config["kernel"]["gaussian"]["gamma"])
     assert max(gammas) < 1.2 * min(gammas), gammas
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern32", "rational_quadratic", "manhattan"])
+def test_gamma_scale_leaves_columns_scaled_where_everything_else_is_given(kernel):
+    rows = np.random.default_rng(0).normal(size=(600, 3)) * [1.0, 100.0, 1e4]
+    given = {"kernel": kernel, "gamma": "scale", "alpha": 1e-3, "learning_rate": "constant", "eta0": 0.1}
+    for model in (
+        KernelRegressor(**given).partial_fit(rows, rows[:, 0]),
+        KernelRegressor(**given).fit(rows, rows[:, 0]),
+    ):
+        _, factor = model.learner_.frame
+        np.testing.assert_allclose(factor * [1.0, 100.0, 1e4], 1.0, rtol=0.2)
+    detector = NoveltyDetector(
+        kernel=kernel, gamma="scale", alpha=1.0, learning_rate="constant", random_state=0
+    )
+    assert (
+        detector.fit(rows).predict(np.random.default_rng(1).normal(size=(600, 3)) * [1, 100, 1e4]) < 0
+    ).mean() < 0.12
+    # Columns that share one range are not scaled, and gamma is that of the rows as they are.
+    shared = np.random.default_rng(0).random((600, 12))
+    model = KernelRegressor(**{**given, "kernel": "rbf"}).partial_fit(shared, shared[:, 0])
+    assert model.learner_.frame is None or (model.learner_.frame[1] == 1).all()
+    gamma = model.learner_.config["kernel"]["gaussian"]["gamma"]
+    assert gamma == pytest.approx(1 / (12 * shared.var()), rel=1e-6)
+
+
+def test_gamma_scale_of_a_short_first_call_is_warned_of():
+    with pytest.warns(UserWarning, match="first call of partial_fit, which has only 20"):
+        KernelRegressor(gamma="scale", kernel="rbf", alpha=1e-3).partial_fit(X[:20], NUMBERS[:20])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        KernelRegressor(gamma="median", kernel="rbf", alpha=1e-3).partial_fit(X[:20], NUMBERS[:20])
+        rows = np.random.default_rng(0).normal(size=(256, 2))
+        KernelRegressor(gamma="scale", kernel="rbf", alpha=1e-3).partial_fit(rows, rows[:, 0])
+        KernelRegressor(gamma="scale", kernel="rbf", alpha=1e-3, scale=None).partial_fit(
+            rows[:9], rows[:9, 0]
+        )
+
+
+@pytest.mark.parametrize("estimator", [KernelClassifier, KernelRegressor])
+def test_a_median_width_of_a_polynomial_is_refused_in_the_users_words(estimator):
+    with pytest.raises(ValueError, match="gamma='median' is for kernels of distance: with kernel='poly'"):
+        estimator(kernel="poly", gamma="median").fit(X, TWO)

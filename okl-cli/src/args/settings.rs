@@ -38,7 +38,7 @@ pub struct Settings {
     #[arg(long, help = "The loss. Default: chosen for the task. For example: hinge, max_margin, squared, density", long_help = text("loss") + "\nDefault: chosen for the task")]
     pub loss: Option<String>,
     /// The classes, separated by commas; any other class is an error. Default: the classes that occur in the data
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, hide_short_help = true, allow_hyphen_values = true)]
     pub classes: Vec<Names>,
     /// Weights of classes: none, balanced, or a weight per class as in spam=10,ham=1; a name with a comma in double quotes, as in '"a,b"=2'
     ///
@@ -46,7 +46,7 @@ pub struct Settings {
     /// while only one class has occurred, the rarest counts as one row.
     /// The weights of a list are divided by the largest one if that is above 1; a class that is not in the list has the weight 1. They
     /// multiply the loss and the regulariser of a row. Errors and losses that are shown count every row alike.
-    #[arg(long, value_name = "WEIGHTS", hide_short_help = true)]
+    #[arg(long, value_name = "WEIGHTS", hide_short_help = true, allow_hyphen_values = true)]
     pub class_weight: Option<String>,
     /// One of the names of [`okl::config::families`], which has the help
     #[arg(long, help = line("threshold"), long_help = text("threshold"), hide_short_help = true, help_heading = "Learner")]

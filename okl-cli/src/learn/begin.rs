@@ -299,6 +299,12 @@ pub fn waiting(args: &Learn) -> Option<&'static str> {
     (!args.show.quiet).then_some(WAITING)
 }
 
+/// The flag that only classes have, if one was given.
+fn names_classes(table: &Map<String, Value>) -> Option<&'static str> {
+    let weighted = table.get("class_weight").is_some_and(|weights| weights != "none");
+    if table.contains_key("classes") { Some("classes") } else { weighted.then_some("class-weight") }
+}
+
 /// Reads the first rows, chooses the settings that were not given, reports them, and builds the learner.
 fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, mut passes: Passes) -> anyhow::Result<Option<Begun>> {
     let (format, memory) = (passes.format(), args.settings.memory);
@@ -330,8 +336,10 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, mut passe
                     "--target {column}: found '{found}', {DECIMAL_COMMA}; if these are classes add --task classes"
                 )));
             }
-            let (task, why) = targets.guess(format);
-            (task, Some(why))
+            match (targets.guess(format), names_classes(&table)) {
+                ((TaskName::Numbers, _), Some(flag)) => (TaskName::Classes, Some(format!("--{flag} is about classes"))),
+                ((task, why), _) => (task, Some(why)),
+            }
         }
     };
     let schema = passes.schema();

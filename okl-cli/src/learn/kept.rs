@@ -129,8 +129,8 @@ pub struct Kept {
 pub struct LastRows {
     /// The last rows on which the final model is measured.
     pub rows: u64,
-    /// The error of the final model on them when they were new.
-    pub recent_error: Option<f64>,
+    /// The error on them, when they were new, of the model that went on learning.
+    pub error_while_learning: Option<f64>,
     /// The last rows of the sample, on which the other model is measured.
     pub sampled_rows: u64,
     /// The error of the other model on them, which has learned them.
@@ -147,7 +147,7 @@ impl LastRows {
         fill(&mut last);
         Ok(LastRows {
             rows: rows as u64,
-            recent_error: run.metrics.error_of_last(rows),
+            error_while_learning: run.metrics.error_of_last(rows),
             sampled_rows: sampled as u64,
             all_error: Scoring::new(other, run.metrics.task()).error_of(&last)?,
         })
@@ -364,7 +364,7 @@ impl Kept {
             .map_or(String::new(), |share| coverage_line(share, "of these targets at or below its scores") + "\n");
         match self.model {
             Which::All => {
-                let LastRows { rows, sampled_rows, all_error, recent_error } = self.last_rows;
+                let LastRows { rows, sampled_rows, all_error, error_while_learning } = self.last_rows;
                 let (last, sampled) = ("  last rows", count(sampled_rows as f64));
                 let compared = match self.compared_rows {
                     0 => "a new model of these rows, learned in a random order".into(),
@@ -378,7 +378,7 @@ impl Kept {
                      that goes on learning had {} on the last {} rows, each predicted before it was learned",
                     self.of_all(),
                     self.shown(all_error),
-                    self.shown(recent_error),
+                    self.shown(error_while_learning),
                     count(rows as f64)
                 )
             }
@@ -438,11 +438,11 @@ impl Kept {
             );
         }
         format!(
-            "{}This learner is saved, not the final model; it is for rows like all rows of the file. {} If rows change with time, learn new rows as they \
+            "{}This learner is saved, not the final model; it is for rows like all rows of the file. {}If rows change with time, learn new rows as they \
              come (--resume, or okl serve). --save-model recent saves the final model: measure both on later rows (--test FILE) before you choose it. \
              {whose}",
             self.of_orders(),
-            if self.file_order_error.is_some() { self.on_last_rows() } else { String::new() },
+            if self.file_order_error.is_some() { self.on_last_rows() + " " } else { String::new() },
         )
     }
 
@@ -478,13 +478,13 @@ impl Kept {
 
     /// The errors of both models on the last rows.
     fn on_last_rows(&self) -> String {
-        let LastRows { rows, recent_error, sampled_rows, all_error } = self.last_rows;
+        let LastRows { rows, error_while_learning, sampled_rows, all_error } = self.last_rows;
         format!(
             "The {} of the last {} rows when they were new is {}: that of a model that goes on learning. The saved model has {} on the last {} rows \
              that it has learned.",
             self.measure.name(),
             count(rows as f64),
-            self.shown(recent_error),
+            self.shown(error_while_learning),
             self.shown(all_error),
             count(sampled_rows as f64)
         )

@@ -71,21 +71,22 @@ impl Alerts {
         self.latest.iter()
     }
 
-    /// The latest and the strongest as tables.
-    pub(super) fn html(&self) -> Markup {
+    /// The latest and the strongest as tables. `passes`: rows were learned again later, and their alerts are not among these.
+    pub(super) fn html(&self, passes: bool) -> Markup {
+        let note = if passes { " Later passes over the same rows are not listed." } else { "" };
         if self.total == 0 {
-            return html! { p { "No row was below its threshold." } };
+            return html! { p { "No row was below its threshold when it was new." (note) } };
         }
         let (strongest, latest) = (self.strongest(), self.latest.iter().rev());
         let (total, listed) = (text::count(self.total as f64), (self.total as usize).min(LISTED));
         html! {
             div.grid {
                 @if listed as u64 == self.total {
-                    (table(strongest.iter(), &format!("All {total} alerts, the strongest first.")))
+                    (table(strongest.iter(), &format!("All {total} alerts, the strongest first.{note}")))
                 } @else {
                     (table(
                         strongest.iter().take(LISTED),
-                        &format!("The {listed} strongest of {total} alerts, the deepest below their threshold first."),
+                        &format!("The {listed} strongest of {total} alerts, the deepest below their threshold first.{note}"),
                     ))
                     (table(latest, &format!("The {listed} latest of {total} alerts, the last one first.")))
                 }

@@ -135,6 +135,9 @@ fn error_caption(report: &Report<'_>, unit: Unit, beside: bool, above: Option<f6
     if super::page::no_rows(report) {
         return "No new rows.".into();
     }
+    if let Some(reason) = super::page::without_figures(report) {
+        return format!("No errors of new rows: {reason}.");
+    }
     let mut words = match s.task {
         Task::Classes => {
             format!("{} of all examples were predicted wrongly before they were learned", text::or_none(s.error, show))

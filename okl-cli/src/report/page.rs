@@ -67,6 +67,15 @@ pub(super) fn no_rows(report: &Report<'_>) -> bool {
     report.summary.rows == 0 && report.training.is_none()
 }
 
+/// Why there are no figures of rows that were predicted before they were learned, in a run with rows; none if there are figures.
+pub(super) fn without_figures(report: &Report<'_>) -> Option<&'static str> {
+    let reason = match report.training {
+        Some(_) => "all rows of this run had been learned before",
+        None => "no row of this run has a target and a weight above 0",
+    };
+    (!no_rows(report) && report.summary.examples == 0).then_some(reason)
+}
+
 /// The warnings, which come before the figures.
 fn warnings(report: &Report<'_>) -> Markup {
     html! { @for words in report.warnings { p.warning { (words) } } }
@@ -93,6 +102,7 @@ fn lead(report: &Report<'_>) -> String {
         // The lead already says that there were no rows.
         _ if no_rows(report) && !report.lead.is_empty() => String::new(),
         _ if no_rows(report) => "No new rows.".into(),
+        _ if let Some(reason) = without_figures(report) => format!("There are no figures of new rows: {reason}."),
         Task::Classes => format!(
             "{n} examples, {predicted}: {} were predicted wrongly, {} of the last {}.",
             text::or_none(s.error, percent),
@@ -181,16 +191,14 @@ fn tile(value: String, name: &str, note: &str) -> Markup {
 fn tiles(report: &Report<'_>) -> Markup {
     let s = report.summary;
     let mut tiles = match s.task {
+        _ if s.examples == 0 => Vec::new(),
         Task::Classes => class_tiles(report),
         Task::Numbers => number_tiles(report),
         Task::Novelty => alert_tiles(report),
     };
     tiles.extend(model_tiles(report));
-    tiles.push(tile(
-        s.average_loss.map_or("none".into(), text::figure),
-        "average loss",
-        &report.part("loss").unwrap_or_default(),
-    ));
+    let loss = report.part("loss").unwrap_or_default();
+    tiles.extend(s.average_loss.map(|average| tile(text::figure(average), "average loss", &loss)));
     let weight = (s.weight != s.examples as f64).then(|| format!("total weight {}; figures are weighted", text::count(s.weight)));
     let note: Vec<String> = weight.into_iter().chain(Some(s.not_learned.words()).filter(|words| !words.is_empty())).collect();
     tiles.push(tile(text::count(s.examples as f64), "examples", &note.join("; ")));
@@ -328,7 +336,14 @@ fn outcome(report: &Report<'_>, missing: &mut Vec<&'static str>) -> Markup {
             html! { div.stack { div.grid { (tables::residuals(&s.outputs)) } (tables::outputs(&s.outputs)) } },
         ),
         None => {
-            missing.push("a confusion matrix or residuals, because the stream has no targets");
+            missing.push(match without_figures(report) {
+                _ if no_rows(report) => "a confusion matrix or residuals, because there were no new rows",
+                Some(_) if report.training.is_some() => {
+                    "a confusion matrix or residuals, because all rows of this run had been learned before"
+                }
+                Some(_) => "a confusion matrix or residuals, because no row of this run has a target and a weight above 0",
+                None => "a confusion matrix or residuals, because the stream has no targets",
+            });
             nothing()
         }
     }
@@ -345,7 +360,11 @@ fn regions(report: &Report<'_>, missing: &mut Vec<&'static str>) -> Markup {
 }
 
 fn alerts(report: &Report<'_>) -> Markup {
-    report.alerts.map_or_else(nothing, |alerts| section("alerts", "Alerts", alerts.html()))
+    let alerts = match without_figures(report) {
+        Some(reason) => report.alerts.map(|_| html! { p { "Alerts are listed for new rows, and " (reason) "." } }),
+        None => report.alerts.map(|alerts| alerts.html(report.training.is_some())),
+    };
+    alerts.map_or_else(nothing, |alerts| section("alerts", "Alerts", alerts))
 }
 
 fn nothing() -> Markup {

@@ -97,3 +97,25 @@ fn a_target_of_a_file_without_a_header_is_explained() {
     succeed(&["learn", &without, "--target", "3", "--quiet", "-o", &model]);
     fail(&["evaluate", &model, &with, "--target", "y"], 2, &["not what the model learned: 3", "remove the header line"]);
 }
+
+/// --classes and --class-weight are about classes, so whole numbers are classes then; values may begin with a minus sign.
+#[test]
+fn flags_about_classes_make_whole_numbers_classes() {
+    let folder = Folder::new("flags-of-classes");
+    let rows = |values: &[i32]| (0..60).map(|i| format!("{},{}\n", (i * 37) % 11, values[i % values.len()])).collect::<String>();
+    let three = folder.write("three.csv", format!("x,y\n{}", rows(&[0, 1, 2])));
+    let signs = folder.write("signs.csv", format!("x,y\n{}", rows(&[-1, 1])));
+    for (data, flags) in [
+        (&three, &["--classes", "0,1,2"][..]),
+        (&three, &["--class-weight", "balanced"]),
+        (&three, &["--class-weight", "0=2,1=1,2=1"]),
+        (&signs, &["--classes", "-1,1"]),
+        (&signs, &["--classes=-1,1"]),
+        (&signs, &["--class-weight", "-1=2,1=1"]),
+    ] {
+        let out = json(&[&["learn", data, "--target", "y"], flags].concat());
+        assert_eq!(out["summary"]["task"], "classes", "{flags:?}: {}", out["summary"]);
+    }
+    let out = json(&["learn", &three, "--target", "y", "--class-weight", "none"]);
+    assert_eq!(out["summary"]["task"], "numbers");
+}

@@ -2,7 +2,7 @@
 
 use okl::loss::Loss;
 use okl::{Batch, Config, Label, Learner};
-use okl_cli::metrics::{Metrics, Observed, Target, Task};
+use okl_cli::metrics::{self, Metrics, Observed, Target, Task};
 use okl_cli::report::decision::GRID;
 use okl_cli::report::{self, Alert, Alerts, Decision, History, Point, Reading, Report, Samples, theta_name};
 
@@ -229,6 +229,47 @@ fn a_run_of_nothing_still_has_a_report() {
             &html(&Report::new("nothing", "okl learn", &summary, &history, "not json <b>")),
             &["figures", "error", "config", "reproduce"],
         );
+    }
+}
+
+/// A run whose rows were all learned before, as after an interruption in a later pass; and one whose rows have no target.
+#[test]
+fn a_run_without_new_rows_has_no_figures_of_new_rows() {
+    let configs = [
+        (Task::Classes, "loss = 'max_margin'\nkernel = 'gaussian:1'\nstep = 'constant:0.5'\nlambda = 1e-3"),
+        (Task::Numbers, "loss = 'squared'\nkernel = 'gaussian:1'\nstep = 'constant:0.2'\nlambda = 1e-3"),
+        (Task::Novelty, "loss = 'nu_novelty:nu=0.05'\nkernel = 'gaussian:1'\nstep = 'inverse_sqrt:eta=0.5'"),
+    ];
+    for (task, config) in configs {
+        let run = run(task, config);
+        let (training, json) = (run.metrics.summary(&names(3)), run.learner.config().to_json());
+        let none = Metrics::new(task, 3).summary(&names(3));
+        let (alerts, history) = (Alerts::default(), History::default());
+        let report = |training, rows| {
+            let summary = metrics::Summary { rows, ..none.clone() };
+            let alerts = (task == Task::Novelty).then_some(&alerts);
+            let page = html(&Report { training, alerts, ..Report::new("again", "okl", &summary, &history, &json) });
+            checked(&page).split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        for (page, reason) in [
+            (report(Some((4, &training)), 0), "all rows of this run had been learned before"),
+            (report(Some((4, &training)), 7), "all rows of this run had been learned before"),
+            (report(None, 7), "no row of this run has a target and a weight above 0"),
+        ] {
+            assert!(page.contains(&format!("There are no figures of new rows: {reason}.")), "{page}");
+            for lie in [
+                "none of all",
+                "none were",
+                "off by none",
+                "the stream has no targets",
+                "No row was below",
+                "0 alerts",
+                "none raised",
+            ] {
+                assert!(!page.contains(lie), "{lie:?}: {page}");
+            }
+            assert_eq!(page.contains("Alerts are listed for new rows"), task == Task::Novelty, "{page}");
+        }
     }
 }
 

@@ -55,8 +55,9 @@ SHARED = {
     "scale": """
     scale : "auto", "standard", "log", "whiten" or None, default="auto"
         "standard": columns are scaled to mean 0 and standard deviation 1 over the first `warmup` rows (all rows in
-        `fit`). "auto": over the first `warmup` rows, in `fit` those of the first pass, unless `gamma` is a number or more
-        than eight columns share one range; with a kernel of distance, the units then follow the rows where a column takes another
+        `fit`). "auto": over the first `warmup` rows, in `fit` those of the first pass, unless `gamma` is a number (or
+        `kernel` names its width, and `alpha` and `learning_rate` are given) or more than eight columns share one range; where `gamma` is
+        "scale" and `alpha` and `learning_rate` are given, "auto" is then "standard"; with a kernel of distance, the units then follow the rows where a column takes another
         unit or level. "log": for columns with heavy tails, sign(x) ln(1 + |x| / unit) with a small unit per column, then as "standard" over
         the first `warmup` rows. "whiten": as "auto", then the correlations of the columns over the first `warmup` rows are removed, for
         kernels of distance and up to 256 columns; "auto" of a `NoveltyDetector` is "whiten", if `gamma` is "auto". None: not scaled. With a kernel of distance, values scaled by the first `warmup` rows are clipped at
@@ -184,7 +185,7 @@ SHARED = {
 """,
     "streams": """
     `fit` learns a fixed set in several passes; `partial_fit` learns a stream. The model does not depend on how
-    the stream is cut into calls, to the last bit.
+    the stream is cut into calls, to the last bit (with `gamma` = "scale", the rows of the first call count).
 """,
     "features come and go": """
     Features may differ from row to row: an absent feature is 0 (but see `missing`), and a new feature is 0 in all earlier rows.
@@ -245,8 +246,9 @@ SHARED = {
 """,
     "scale width": """
         "scale": 1 / (n_features X.var()) as in scikit-learn (its square root for kernels of r), of the scaled rows that
-        set the units of the columns: the first `warmup` (256) rows, in `fit` those of the first pass, and all rows in
-        `fit` with `scale` = "standard"; with `scale` = None, of all rows of the first call.
+        set the units of the columns: the first `warmup` (256) rows of the first call of `partial_fit`, in `fit` those of the
+        first pass, and all rows in `fit` with `scale` = "standard"; with `scale` = None, of all rows of the first call. So here
+        the first call of `partial_fit` counts, which should have `warmup` rows.
 """,
 }
 

@@ -112,6 +112,11 @@ class KernelEstimator(FillsMissing, BaseEstimator):
         if words.is_word(self.gamma, "scale") and scale != "none":
             unscaled = first(scale)
             found = automatic_scale(unscaled) if words.is_word(scale, "auto") else None
+            if self._fixes_units(alpha) and words.is_word(scale, "auto"):
+                # gamma, lambda and step are numbers for the engine, which would not scale the columns then.
+                keeps = found is None or all(factor == 1 for factor in found["factor"])
+                scale, found = ("none" if keeps else "standard"), None
+                unscaled = rows if keeps else first(scale)
         config = {
             "kernel": words.kernel(*by_name, unscaled, scale in ("standard", "log", "whiten"), found),
             "loss": self._loss(),
@@ -152,7 +157,17 @@ class KernelEstimator(FillsMissing, BaseEstimator):
 
     def _stream_config(self, rows: np.ndarray) -> dict[str, Any]:
         """The configuration for a stream that begins with `rows`."""
-        return self._config(rows, AVERAGED, lambda _scale: rows[: self._warmup()])
+        warmup = self._warmup()
+        if (
+            words.is_word(self.gamma, "scale")
+            and rows.shape[0] < warmup
+            and words.scale(self.scale) != "none"
+        ):
+            warn(
+                f"gamma='scale' is computed from the first {warmup} rows of the first call of partial_fit, which has only {rows.shape[0]}: "
+                f"give at least {warmup} rows first, or use gamma='median'"
+            )
+        return self._config(rows, AVERAGED, lambda _scale: rows[:warmup])
 
     def _set_config(self, rows: np.ndarray) -> dict[str, Any]:
         """The configuration for a fixed set: scaled by all rows, with a warm-up of at most as many rows as there are."""
@@ -370,6 +385,17 @@ class KernelEstimator(FillsMissing, BaseEstimator):
         """The order of the first pass, if `random_state` is a number; otherwise one that is as likely. No random number is used up."""
         random = deepcopy(check_random_state(self.random_state))
         return random.permutation(rows) if self.shuffle else np.arange(rows)
+
+    def _fixes_units(self, alpha: float | str) -> bool:
+        """Whether the regulariser and the step are given, under a kernel whose width is a number for the engine."""
+        given = words.settings(self.learner_params)
+        named = words.okl_kernel(self._kernel())
+        of_distance = named in (*words.OF_SQUARED_DISTANCE, *words.OF_DISTANCE, "manhattan")
+        return (
+            of_distance
+            and (alpha != "auto" or "lambda" in given or "lam" in given)
+            and (not words.is_word(self.learning_rate, "auto") or "step" in given)
+        )
 
     def _warmup(self) -> int:
         """The number of rows that set the units of the columns."""

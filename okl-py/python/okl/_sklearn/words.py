@@ -92,6 +92,10 @@ def kernel(
     if okl_name == "polynomial":
         check_scalar(degree, "degree", Integral, min_val=1)
         check_scalar(coef0, "coef0", Real, min_val=0)
+        if is_word(gamma, "median"):
+            raise ValueError(
+                "gamma='median' is for kernels of distance: with kernel='poly' give a number, 'auto' (1 / n_features) or 'scale'"
+            )
         width = 1 / rows.shape[1] if is_word(gamma, "auto") else _gamma(gamma, rows, standardised, scale)
         return {okl_name: {"degree": int(degree), "gamma": width, "coef0": float(coef0)}}
     if okl_name in OF_SQUARED_DISTANCE:
