@@ -10,7 +10,7 @@
 //! 3. A sum over terms is computed in f64, in the order stated at [`Backend::weighted_sums`].
 //!
 //! Terms are stored in the layout that the inner loops read ([`Panels`]), so nothing is packed per call. The loops are portable
-//! Rust (`portable.rs`), compiled once per instruction set (`x86.rs`, `neon.rs`). A backend only determines how many rows and
+//! Rust (`chains.rs`, `portable.rs`), compiled once per instruction set (`x86.rs`, `neon.rs`). A backend only determines how many rows and
 //! terms are held in registers at a time.
 //!
 //! ```
@@ -25,6 +25,7 @@
 //! ```
 
 pub(crate) mod aligned;
+mod chains;
 mod fused;
 mod least;
 mod neon;
@@ -168,11 +169,11 @@ impl Backend {
         assert_eq!(rows.dim(), terms.dim(), "rows and terms have the same features");
         let panels = terms.range(panels);
         match chain {
-            Chain::Products => self.run(portable::Chains { link: portable::Products, rows, panels, out }),
-            Chain::Differences([]) => self.run(portable::Chains { link: portable::Differences, rows, panels, out }),
+            Chain::Products => self.run(chains::Chains { link: chains::Products, rows, panels, out }),
+            Chain::Differences([]) => self.run(chains::Chains { link: chains::Differences, rows, panels, out }),
             Chain::Differences(halves) => {
                 assert_eq!(halves.len(), rows.dim(), "one weight per feature");
-                self.run(portable::Chains { link: portable::WeightedDifferences { halves }, rows, panels, out });
+                self.run(chains::Chains { link: chains::WeightedDifferences { halves }, rows, panels, out });
             }
         }
     }

@@ -1,7 +1,8 @@
 //! NEON is part of every 64-bit ARM target, so the portable loops need no run-time dispatch, only tiles that fit 32 registers of
 //! 4 floats. The code runs on every machine (in tests too), but is fast on ARM only.
 
-use super::portable::{Group, Link, Rows, Tiling, sums_by_one, sweep};
+use super::chains::{Group, Link, Rows, sweep};
+use super::portable::{Tiling, sums_by_one};
 use super::window::Window;
 
 /// 32 registers of 4 floats.

@@ -6,8 +6,9 @@ use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::LANES;
+use super::chains::{Group, Link, Rows, sweep};
 use super::panels::Line;
-use super::portable::{Group, Job, Link, Rows, Tiling, sums_by_four, sums_by_one, sweep, totals_by_four};
+use super::portable::{Job, Tiling, sums_by_four, sums_by_one, totals_by_four};
 use super::row_lanes::RowLanes;
 use super::window::Window;
 
