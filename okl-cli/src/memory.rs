@@ -57,8 +57,8 @@ impl Announced {
                 false => "",
             };
             format!(
-                "a term takes {} bytes, and {} when learning began: classes or columns came after the first rows{sparse}; all terms take {} of \
-                 memory",
+                "a term takes {} bytes, and {} as it was estimated when learning began: there are more classes or columns than were known \
+                 then{sparse}; all terms take {} of memory",
                 count(each as f64),
                 count(self.each as f64),
                 figure_of_bytes(all)

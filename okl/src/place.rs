@@ -61,7 +61,7 @@ pub struct Request<'a> {
 pub trait Place: Send {
     /// The name of the place, for messages.
     fn name(&self) -> String;
-    /// The number of rows that one request has at most while the learner learns.
+    /// The number of rows that one request has at most while the learner learns; twice as many if it has eight threads or more.
     fn rows(&self) -> usize;
     /// Whether a request with so many multiplications is faster here than on the processor.
     fn pays(&self, multiplications: f64) -> bool;

@@ -112,14 +112,17 @@ const FEWEST: usize = 5;
 /// Whether the first record looks unlike the next ones, as a header of numbers does: it is far from them, or it alone counts by one, as years do.
 pub(super) fn is_unlike(records: &[Vec<String>]) -> bool {
     let [first, rest @ ..] = records else { return false };
-    is_far(records) || (!rest.is_empty() && counts_by_one(first) && !rest.iter().any(|record| counts_by_one(record)))
+    // Two or three numbers count by chance, unless they are those of the columns and the others are no whole numbers.
+    let alone = |most: usize| counts_by_one(first, most) && !rest.iter().any(|record| counts_by_one(record, most));
+    let of_columns = || first.first().is_some_and(|name| name == "1") && rest.iter().flatten().any(|field| field.contains('.'));
+    is_far(records) || (!rest.is_empty() && (alone(4) || alone(2) && of_columns()))
 }
 
-/// Whether the numbers of a record, at least four, are whole and each is one more than the one before. Cells of text are left out.
-fn counts_by_one(record: &[String]) -> bool {
+/// Whether the numbers of a record, at least so many, are whole and each is one more than the one before. Cells of text are left out.
+fn counts_by_one(record: &[String], least: usize) -> bool {
     let numbers: Vec<&String> = record.iter().filter(|field| !is_text(field)).collect();
     let whole: Option<Vec<i64>> = numbers.iter().map(|field| field.parse().ok()).collect();
-    whole.is_some_and(|whole| whole.len() >= 4 && whole.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1])))
+    whole.is_some_and(|whole| whole.len() >= least && whole.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1])))
 }
 
 /// Whether all cells of the first record, of two columns or more, are whole numbers that are far from those of the others: outside of their range by more than

@@ -94,6 +94,20 @@ fn errors_and_notes_say_what_line_1_was_taken_for() {
     assert!(words(&succeed(&["learn", &large, "--target", "5"]).1).contains("unlike the next rows"));
     let usual = folder.write("usual.csv", &rows);
     assert!(!succeed(&["learn", &usual, "--target", "5"]).1.contains("unlike"));
+    // Two or three columns that count from 1 above decimal numbers; above whole numbers they may be a row.
+    let narrow = |columns: usize, point: &str| -> String {
+        let row =
+            |i: usize| (0..columns).map(|c| format!("{}{point}{}", (i * 7 + c * 3) % 5, i % 7)).collect::<Vec<_>>().join(",");
+        let first = (1..=columns).map(|c| c.to_string()).collect::<Vec<_>>().join(",");
+        format!("{first}\n{}", (0..40).map(|i| row(i) + "\n").collect::<String>())
+    };
+    for columns in [2, 3] {
+        let target = columns.to_string();
+        let decimals = folder.write("decimals.csv", narrow(columns, "."));
+        assert!(words(&succeed(&["learn", &decimals, "--target", &target]).1).contains("unlike the next rows"), "{columns}");
+        let whole = folder.write("whole.csv", narrow(columns, "1"));
+        assert!(!succeed(&["learn", &whole, "--target", &target]).1.contains("unlike"), "{columns}");
+    }
     let quiet = succeed(&["learn", &bare, "--target", "5", "--header", "no"]).1;
     assert!(!quiet.contains("unlike"), "the flag has decided: {quiet}");
 }

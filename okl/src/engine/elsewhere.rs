@@ -20,6 +20,9 @@ use crate::place::{Chunk, Place, PlaceReport, Request, Shape};
 
 const NOT_BUILT_IN: &str = "only the built-in kernels over dense rows can be computed elsewhere";
 
+/// So many threads sum over the newest terms faster than a place over the others, once there are many.
+const MANY_THREADS: usize = 8;
+
 /// Totals for some rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Held {
@@ -164,7 +167,7 @@ impl Elsewhere {
     /// Asks for the totals of the rows behind row `end`, until as many requests are under way as the place asks for.
     fn ask_behind<P: Space, S: StepSize>(&mut self, of: Source<'_, P, S>, rows: Points<'_>, end: usize) -> Result<(), String> {
         let terms = of.slots / CHUNK * CHUNK;
-        let work = self.shape.as_ref().map_or(0.0, Shape::work) * (terms * self.place.rows()) as f64;
+        let work = self.shape.as_ref().map_or(0.0, Shape::work) * (terms * self.rows(of)) as f64;
         let wanted = self.place.under_way(work);
         while self.asked.len() < wanted {
             let (end, before) = (self.asked.back().map_or(end, |asked| asked.rows.end), self.asked.len());
@@ -209,6 +212,12 @@ impl Elsewhere {
         Ok(())
     }
 
+    /// The most rows of a request. Longer requests use the place better, but more of the newest terms are summed on the processor, which takes
+    /// little time with many threads.
+    fn rows<P: Space, S: StepSize>(&self, of: Source<'_, P, S>) -> usize {
+        if of.space.threads() < MANY_THREADS { self.place.rows() } else { 2 * self.place.rows() }
+    }
+
     /// Asks for the totals of the rows from `first` on.
     fn ask_ahead<P: Space, S: StepSize>(&mut self, of: Source<'_, P, S>, rows: Points<'_>, first: usize) -> Result<(), String> {
         let (changes, whole) = (of.heads[0].f.changes(), of.slots / CHUNK);
@@ -217,7 +226,7 @@ impl Elsewhere {
         }
         let (time, before) = self.last[1];
         let rewritten = |chunk: usize| chunk < before && changes.last(chunk) > time;
-        let end = rows.squares.len().min(first + self.place.rows());
+        let end = rows.squares.len().min(first + self.rows(of));
         let left = rows.squares.len() - first;
         if !self.pays(of, whole * CHUNK, [end - first, left, left.min(ROWS)])? || !self.place.is_ready() {
             return Ok(());

@@ -402,8 +402,9 @@ impl Health {
 
     /// When okl finds a new unit of a column that is clipped, and when it does not. `changed`: the example after which units were found last.
     fn why_clipped(&self, column: &ClippedColumn, changed: Option<u64>) -> String {
-        let stays = "okl finds a new level of a column if the column stays there for 512 examples";
-        let moves = "it does not follow a level that moves on, as that of a date or of a season does";
+        let stays = "okl usually finds a new level of a column if the column stays there for 512 examples and varies there";
+        let moves = "it does not follow a level that moves on, as that of a date or of a season does, and can miss one after long stretches of \
+                     equal values";
         match changed.filter(|at| at + column.recent > self.examples) {
             Some(at) => format!(
                 "units of columns were found again after example {}; if values of this column are clipped from then on, too: {stays}; {moves}",

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
     """A novelty detector that keeps a requested alert rate.
 
-    The score of a row is a kernel density: about the share of recent rows that are near it. `nu` sets the threshold
-    and has no effect on it. `score_one` is `threshold / (threshold + score)`, a number between 0 and 1: the higher, the more novel. It is above
+    The score of a row is a kernel density: about the share of recent rows that are near it, times
+    1 - 0.998^n after n rows (0.4 after 256). `nu` sets the threshold and has no effect on it. `score_one` is `threshold / (threshold + score)`, a number between 0 and 1: the higher, the more novel. It is above
     0.5 for an alert, and 1 for a row that is unlike all earlier ones. The threshold adapts to the stream, so that a
     fraction `nu` of the learned rows are alerts. It is set after the first `warmup` rows; before that, `score_one` is 0
     and there are no alerts. With a kernel that can be negative (linear, polynomial), `score_one` is also at least 0 and
