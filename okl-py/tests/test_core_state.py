@@ -263,7 +263,7 @@ def test_a_column_that_is_clipped_is_counted_and_warned_of_once(rng: np.random.G
     X, y = np.c_[rng.normal(size=3000), x], np.sin(x / 5)
     m = okl.Learner(loss="squared", scale="standard")
     with pytest.warns(
-        okl.HealthWarning, match=r"column 1: 9\d % of the last [\d,]+ values were clipped at 8"
+        okl.HealthWarning, match=r"column 1: 9\d % of the last [\d,]+ values were at or beyond the limit of 8"
     ) as caught:
         m.learn(X, y)
     assert len(caught) == 1

@@ -238,7 +238,8 @@ def test_clipped_columns_are_warned_of_once():
     rows = pd.DataFrame({"calm": rng.normal(size=3000), "wild": x})
     model = okl.river.KernelRegressor(scale="standard")
     with pytest.warns(
-        okl.HealthWarning, match=r"column 'wild': 9\d % of the last [\d,]+ values were clipped at 8"
+        okl.HealthWarning,
+        match=r"column 'wild': 9\d % of the last [\d,]+ values were at or beyond the limit of 8",
     ) as caught:
         model.learn_many(rows[:2000], pd.Series(np.sin(x[:2000] / 5)))
         model.learn_many(rows[2000:], pd.Series(np.sin(x[2000:] / 5), index=rows.index[2000:]))

@@ -148,7 +148,7 @@ def test_clipped_columns_are_warned_of_once():
     X = np.c_[rng.normal(size=3000), x]
     model = KernelRegressor(scale="standard")
     with pytest.warns(
-        okl.HealthWarning, match=r"column 1: 9\d % of the last [\d,]+ values were clipped at 8"
+        okl.HealthWarning, match=r"column 1: 9\d % of the last [\d,]+ values were at or beyond the limit of 8"
     ) as caught:
         model.partial_fit(X[:2000], np.sin(x[:2000] / 5))
         model.partial_fit(X[2000:], np.sin(x[2000:] / 5))

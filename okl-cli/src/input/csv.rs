@@ -193,7 +193,9 @@ fn names_a_number(first: &[String], options: &Options, columns: &Columns) -> boo
 /// What an error about names of columns says of line 1.
 fn said_of_line_1(header: bool, options: &Options) -> &'static str {
     match (header, options.header) {
-        (false, None) => "; line 1 was taken for a row, and columns have numbers from 1: if it is the header, add --header yes",
+        (false, None) => {
+            "; line 1 was taken for a row, and columns have numbers from 1: if it is the header, add --header yes; if the table has none and a name is needed, write the names into a first line"
+        }
         (false, Some(_)) => "; with --header no, columns have numbers from 1",
         (true, None) => "; line 1 was taken for the header: if it is a row, add --header no, and columns have numbers from 1",
         // The server always reads a header, and has no such flag.

@@ -222,7 +222,9 @@ fn clipped_columns_are_named() {
     };
     let texts = [run(&["--report", "r.html"]), run(&["--json"]), std::fs::read_to_string(folder.join("r.html")).unwrap()];
     std::fs::remove_dir_all(&folder).unwrap();
-    texts.iter().for_each(|text| assert!(text.contains("column load: 9") && text.contains("were clipped at 8"), "{text}"));
+    texts
+        .iter()
+        .for_each(|text| assert!(text.contains("column load: 9") && text.contains("were at or beyond the limit of 8"), "{text}"));
     // Other units and a width made the error larger: they are not advised.
     texts.iter().for_each(|text| {
         assert!(

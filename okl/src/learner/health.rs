@@ -304,7 +304,7 @@ impl Health {
             let others = others(columns[1..].iter().map(|c| name(c.column)));
             let limit = in_words(limit, self.zeros_are_absent);
             let clipped = format!(
-                "{:.0} % of the last {} values were clipped at {limit}",
+                "{:.0} % of the last {} values were at or beyond the limit of {limit}",
                 100.0 * worst.recent_share,
                 grouped(worst.recent)
             );
@@ -313,12 +313,13 @@ impl Health {
                 Some((changes, at)) => {
                     let when = self.why_clipped(worst, (changes > 0).then_some(at));
                     format!(
-                        "{others}, so that kernels see all values beyond this limit as equal; {when}: {compare} of a model without the column, or with differences \
+                        "{others}, at which values are clipped, so that kernels see all values beyond it as equal (a column that did not vary when its unit \
+                         was found has the unit 1 in place of a standard deviation); {when}: {compare} of a model without the column, or with differences \
                          from row to row in its place"
                     )
                 }
                 None => format!(
-                    " of the first {} examples{others}; the column's unit comes from those examples (1 where the column did not vary), \
+                    " of the first {} examples{others}, at which values are clipped; the column's unit comes from those examples (1 where the column did not vary), \
                       so rescaling the column does not help: shuffle the rows if they are a fixed set, or {compare} of a model \
                      without the column, or with differences from row to row in its place",
                     grouped(self.warmup as u64)
@@ -543,7 +544,7 @@ mod tests {
                 learner.learn_one(&[x], if i % 3 == 0 { 1.0 } else { -1.0 }).unwrap();
             }
             let findings = learner.health().findings(|c| c.to_string());
-            assert!(findings.iter().any(|line| line.contains(&format!("were clipped at {unit}"))), "{findings:?}");
+            assert!(findings.iter().any(|line| line.contains(&format!("were at or beyond the limit of {unit}"))), "{findings:?}");
         }
     }
 

@@ -119,7 +119,7 @@ fn clipped_values_are_counted_and_said() {
     assert!(
         said.len() == 1
             && said[0].starts_with("column x0: 9")
-            && said[0].contains("% of the last 1,744 values were clipped at 8"),
+            && said[0].contains("% of the last 1,744 values were at or beyond the limit of 8"),
         "{said:?}"
     );
     // Cut otherwise, or saved in between: the same counts. Without a limit there is nothing to count.
