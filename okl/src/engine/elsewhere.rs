@@ -20,7 +20,7 @@ use crate::place::{Chunk, Place, PlaceReport, Request, Shape};
 
 const NOT_BUILT_IN: &str = "only the built-in kernels over dense rows can be computed elsewhere";
 
-/// So many threads sum over the newest terms faster than a place over the others, once there are many.
+/// From this number of threads on, requests have twice as many rows.
 const MANY_THREADS: usize = 8;
 
 /// Totals for some rows.
