@@ -206,7 +206,8 @@ m = slow_learner()
 m.threads = {threads}
 
 def say() -> None:
-    time.sleep(0.5)
+    while m.examples == 0:
+        time.sleep(0.001)
     print("learning", flush=True)
 
 threading.Thread(target=say).start()
