@@ -8,7 +8,12 @@ use crate::columns::shown;
 
 /// The findings as sentences, with the names of the columns, or their numbers.
 pub fn findings(health: &Health, names: &[String]) -> Vec<String> {
-    health.findings(|column| shown(column, names)).into_iter().chain(health.out_of_unit.clone()).collect()
+    health
+        .findings(|column| shown(column, names))
+        .into_iter()
+        .chain(health.out_of_unit.clone())
+        .chain(health.without_offset.clone())
+        .collect()
 }
 
 pub fn dictionary<'py>(py: Python<'py>, health: &Health, names: &[String]) -> PyResult<Bound<'py, PyDict>> {

@@ -480,3 +480,19 @@ def test_the_input_of_the_kernels_is_as_the_frame_says(scale: str) -> None:
     np.testing.assert_allclose(by_hand, m.predict(X), atol=1e-4)
     said = okl.Learner.frame.__doc__ or ""
     assert all(part in said for part in ("log_units", "limit", "whiten", "shift", "factor"))
+
+
+def test_targets_far_from_zero_without_an_offset_are_a_finding() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    y = 20_000 + np.sin(X[:, 0])
+    without = okl.Learner(loss="squared")
+    with pytest.warns(okl.HealthWarning, match="so a constant is better: .* set offset to true"):
+        without.learn(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        okl.Learner(loss="squared", offset=True).learn(X, y)
+        okl.Learner(loss="squared").learn(X, y - 20_000)
+    found = without.health()["findings"]
+    assert len(found) == 1
+    assert okl.Learner.from_bytes(without.to_bytes()).health()["findings"] == found

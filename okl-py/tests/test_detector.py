@@ -245,3 +245,23 @@ def test_scores_are_within_the_bounds_that_are_stated():
         assert detector.score_samples([[50.0, 50.0]]) >= 0
     said = " ".join(NoveltyDetector.__doc__.split())
     assert "between 0 and 1 without weights, and between 0 and the largest weight / `alpha` otherwise" in said
+
+
+@pytest.mark.parametrize("average", ["auto", True])
+def test_alerts_of_a_stream_are_those_of_predict_with_either_threshold(average):
+    """Under `norma` theta follows the last hypothesis; what is counted is the alert of the score that is shown."""
+    X = np.random.default_rng(5).normal(size=(2500, 2))
+    for threshold in ("norma", "tracker"):
+        detector = NoveltyDetector(nu=0.1, threshold=threshold, average=average).partial_fit(X[:1000])
+        before = detector.alert_rate_.rate * 1000 if threshold == "norma" else None
+        said, counted = [], []
+        for row in X[1000:]:
+            said.append(detector.predict(row[None])[0])
+            counted.append(detector.partial_fit_predict(row[None])[0])
+        assert said == counted and -1 in said
+        rate = detector.alert_rate_
+        assert abs(rate.rate - rate.nu) <= rate.bound
+        if threshold == "norma":
+            assert rate.rate * 2500 == pytest.approx(before + counted.count(-1))
+        if average == "auto":
+            assert abs(counted.count(-1) / len(counted) - 0.1) < 0.03

@@ -160,8 +160,9 @@ pub struct Rate {
     pub(crate) variation: f64,
     pub(crate) last_inverse: f64,
     pub(crate) projected: f64,
-    /// The differences between the reported totals and `examples` and `outside`. A warm-up learns its rows again and may then
-    /// decide differently from what was reported when the rows came.
+    /// The differences between the reported totals and `examples` and `outside`. Where an average is reported, it may decide differently from
+    /// the last hypothesis, which moves theta. And a warm-up learns its rows again and may then decide differently from what was reported
+    /// when the rows came.
     pub(crate) more_examples: f64,
     pub(crate) more_outside: f64,
 }
@@ -183,6 +184,11 @@ impl Rate {
         self.last_inverse = inverse;
         let missed = if inverse == f64::MAX { f64::MAX } else { missed.abs() * inverse };
         self.projected = (self.projected + missed).min(f64::MAX);
+    }
+
+    /// Records that the example of the last step is reported as `reported`, where the hypothesis that moved theta decided `learned`.
+    pub(crate) fn report(&mut self, weight: f64, reported: bool, learned: bool) {
+        self.more_outside += weight * (f64::from(u8::from(reported)) - f64::from(u8::from(learned)));
     }
 
     /// The reported totals: the weight of all examples, and of those outside.

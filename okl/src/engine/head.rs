@@ -9,7 +9,7 @@ use crate::engine::norms::{Norms, own_form, own_mass};
 use crate::engine::plan::{Example, Plan};
 use crate::engine::rules::Objective;
 pub use crate::engine::rules::{Average, HeadParts, Rules, Shrink};
-use crate::parts::loss::{Loss, Reads};
+use crate::parts::loss::{Eval, Loss, Reads};
 use crate::parts::output::{Output, dot};
 use crate::parts::regulariser::Regulariser;
 use crate::parts::step::StepSize;
@@ -260,25 +260,39 @@ impl<S: StepSize> Head<S> {
     pub(crate) fn threshold<L: Loss>(&self, loss: &L) -> Option<f64> {
         match &self.tracker {
             Some(tracker) => tracker.ready().then(|| tracker.threshold()),
-            None => loss.theta().filter(|_| loss.reads() == Reads::Nothing).map(|_| self.theta),
+            None => loss.theta().filter(|_| loss.reads() == Reads::Nothing).map(|_| self.theta_of_score(loss)),
         }
     }
 
-    /// Whether a row is an alert of a novelty loss: by the tracker's threshold where there is a tracker, otherwise by the loss at
-    /// the current theta. None for other losses.
+    /// The theta that goes with the reported score: under a novelty loss its average, where the score is one.
+    pub(crate) fn theta_of_score<L: Loss>(&self, loss: &L) -> f64 {
+        if self.f.riders().mean && loss.reads() == Reads::Nothing { self.theta_mean } else { self.theta }
+    }
+
+    /// Whether a row is an alert of a novelty loss: by the tracker's threshold where there is a tracker, otherwise by the loss of the
+    /// reported score. None for other losses.
     pub(crate) fn alert<L: Loss>(&self, loss: &L, threshold: Option<f64>, at: &Reading) -> Option<bool> {
         match &self.tracker {
             Some(_) => threshold.map(|th| self.score(at)[0] < th),
-            None => (loss.reads() == Reads::Nothing).then(|| loss.eval(&at.z, &[], self.theta, &mut [0.0]).outside),
+            None => (loss.reads() == Reads::Nothing)
+                .then(|| loss.eval(self.score(at), &[], self.theta_of_score(loss), &mut [0.0]).outside),
         }
     }
 
-    /// Whether the example of the planned step is outside the threshold of a novelty loss or outside the adaptive margin, tube or
-    /// scale of a nu-loss. With a tracker, its threshold decides. None for other losses.
-    pub(crate) fn outside<L: Loss>(&self, loss: &L, threshold: Option<f64>, at: &Reading) -> Option<bool> {
+    /// Whether an example is outside: its reported score is below the tracker's threshold if there is a tracker, otherwise by the loss
+    /// `eval` of the reported scores. None for losses without a margin, tube or scale.
+    pub(crate) fn outside<L: Loss>(&self, loss: &L, threshold: Option<f64>, at: &Reading, eval: &Eval) -> Option<bool> {
         match &self.tracker {
             Some(_) => threshold.map(|th| self.score(at)[0] < th),
-            None => (loss.nu().is_some() || loss.reads() == Reads::Nothing).then_some(self.plan.eval.outside),
+            None => (loss.has_outside() || loss.nu().is_some() || loss.reads() == Reads::Nothing).then_some(eval.outside),
+        }
+    }
+
+    /// Counts the example of the step that was just taken in the reported alert rate, if theta is the threshold. The step has counted it by the
+    /// last hypothesis, which moved theta; `eval` is the loss of the reported scores, which can be those of an average.
+    pub(crate) fn count_outside<L: Loss>(&mut self, loss: &L, eval: &Eval) {
+        if loss.theta().is_some() {
+            self.rate.report(self.plan.weight, eval.outside, self.plan.eval.outside);
         }
     }
 

@@ -80,7 +80,7 @@ use crate::engine::reader::Row;
 use crate::engine::rules::Objective;
 use crate::parts::budget::Budget;
 use crate::parts::kernel::DotKernel;
-use crate::parts::loss::{Loss, Reads};
+use crate::parts::loss::{Eval, Loss, Reads};
 use crate::parts::output::Output;
 use crate::parts::regulariser::{AnyRegulariser, Regulariser};
 use crate::parts::step::StepSize;
@@ -376,11 +376,12 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         }
         let example = Example { t: self.t + 1, y, weight: weight * share, share, new_class };
         let threshold = self.heads[0].threshold(self.loss());
+        let of_average = self.eval_of_average(&example);
         let taken = self.plan(&example);
         if taken {
             self.take(&example);
         }
-        let (loss, outside) = self.weigh(&example, taken, threshold);
+        let (loss, outside) = self.weigh(&example, taken, threshold, of_average);
         if let Some(voice) = self.watch {
             let judged = if taken { self.judged(voice, &example) } else { f64::NAN };
             self.watched.push(judged);
@@ -484,16 +485,23 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
 
     /// Returns the first loss of the reported scores and whether the example was outside. A bank also updates the weights of its
     /// heads.
-    fn weigh(&mut self, example: &Example<'_>, taken: bool, threshold: Option<f64>) -> (f64, Option<bool>) {
+    fn weigh(
+        &mut self,
+        example: &Example<'_>,
+        taken: bool,
+        threshold: Option<f64>,
+        of_average: Option<Eval>,
+    ) -> (f64, Option<bool>) {
         let Engine { heads, linear, linear_reader, bank, losses, reader, .. } = self;
         let loss = &losses[0];
         let judged = loss.has_outside();
         let Some(bank) = bank else {
-            let reported = self.loss_of_average(example);
-            let Engine { heads, losses, reader, .. } = self;
-            let (plan, loss) = (&heads[0].plan, &losses[0]);
-            let outside = heads[0].outside(loss, threshold, &reader.readings[0]);
-            return (reported.unwrap_or(plan.loss()), outside.or(judged.then_some(plan.is_outside())));
+            let head = &mut heads[0];
+            let eval = of_average.unwrap_or(head.plan.eval);
+            if taken {
+                head.count_outside(loss, &eval);
+            }
+            return (example.weight * eval.loss, head.outside(loss, threshold, &reader.readings[0], &eval));
         };
         let (lost, outside) = bank.own_loss(loss, example.y, example.weight);
         if taken {
@@ -503,14 +511,12 @@ impl<F: Basis, L: Loss, S: StepSize, B: Budget, R: Regulariser> Engine<F, L, S, 
         (lost, judged.then_some(outside))
     }
 
-    /// The loss of the averaged scores, if these are reported; the planned step has that of the last hypothesis. None for losses with an adaptive
-    /// scalar or without a target, whose loss is not one of the scores alone.
-    fn loss_of_average(&mut self, example: &Example<'_>) -> Option<f64> {
+    /// The first loss of the averaged scores, if these are reported, before the step. The planned step has that of the last hypothesis.
+    fn eval_of_average(&mut self, example: &Example<'_>) -> Option<Eval> {
         let (head, loss) = (&self.heads[0], &self.losses[0]);
-        let alone = loss.theta().is_none() && loss.reads() != Reads::Nothing;
-        let scores = Some(head.score(&self.reader.readings[0])).filter(|_| head.f.riders().mean && alone)?;
+        let scores = Some(head.score(&self.reader.readings[0])).filter(|_| head.f.riders().mean && self.bank.is_none())?;
         self.gradient.resize(scores.len(), 0.0);
-        Some(example.weight * loss.eval(scores, example.y, 0.0, &mut self.gradient).loss)
+        Some(loss.eval(scores, example.y, head.theta_of_score(loss), &mut self.gradient))
     }
 
     /// The loss of a voice on the example that was just learned: 1 or 0 for decisions, as a bank judges its voices.

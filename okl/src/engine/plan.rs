@@ -89,11 +89,6 @@ impl Plan {
     pub fn loss(&self) -> f64 {
         self.weight * self.eval.loss
     }
-
-    /// Whether the loss counts the example as outside.
-    pub fn is_outside(&self) -> bool {
-        self.eval.outside
-    }
 }
 
 /// The example of a step, as a head sees it.

@@ -24,6 +24,7 @@ use crate::learner::large_targets::LargeTargets;
 use crate::learner::rounding::Rounding;
 use crate::learner::rows::FramedRows;
 use crate::learner::scaling::Frame;
+use crate::learner::target_level::TargetLevel;
 use crate::learner::units::Units;
 use crate::learner::warmup::WarmUp;
 use crate::parts::budget::{AnyBudget, BudgetRule};
@@ -109,6 +110,7 @@ impl Learner {
             clipped: Clipped::default(),
             rounding: Rounding::default(),
             large_targets: LargeTargets::default(),
+            target_level: TargetLevel::default(),
             blur: Blur::default(),
             growth,
             units,

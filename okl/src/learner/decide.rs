@@ -85,8 +85,7 @@ impl Learner {
     pub fn threshold(&self) -> Option<f64> {
         match (&*self.config.loss, &self.head().tracker) {
             (AnyLoss::Novelty { margin }, _) => Some(*margin),
-            (AnyLoss::NuNovelty { .. }, None) if self.head().f.riders().mean => Some(self.head().theta_mean),
-            (AnyLoss::NuNovelty { .. }, None) => Some(self.theta()),
+            (loss @ AnyLoss::NuNovelty { .. }, None) => Some(self.head().theta_of_score(loss)),
             (AnyLoss::NuNovelty { .. } | AnyLoss::Density { .. }, Some(tracker)) => tracker.ready().then(|| tracker.threshold()),
             _ => None,
         }

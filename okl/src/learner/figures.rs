@@ -252,9 +252,9 @@ impl Learner {
     /// A bound on the regret against every u with |u| <= `norm`, |b_u| <= `offset` (E25); none if no bound is proved. With
     /// `shrink = on_update` the regulariser counts at updates only.
     ///
-    /// For a bank: (loss of the bank - loss of a head) + the bound of this head, for the head with the smallest sum. Then u is a
-    /// function of the space of this head's kernel, and the regulariser is that of this head. Losses are the first loss of the
-    /// configuration; a head with another loss has no bound on it.
+    /// For a bank: (loss of the bank - loss of a head) + the bound of this head, for the head with the largest sum. So u may be a
+    /// function of the space of any head's kernel; norm, offset and regulariser are then those of this head. Losses are the first loss of the
+    /// configuration; heads with another loss have no bound on it and are left out, and so are retired ones. None if another one has no bound.
     ///
     /// Losses count times the weight of their row and the weight of its class, and the regulariser times the weight of the class
     /// ([`ClassWeight`](crate::config::ClassWeight)). Losses that [`Learner::learn_with`] reports lack the weight of the class. The losses are those
@@ -283,17 +283,17 @@ impl Learner {
         // The bound of a head is on its own losses, of its last hypotheses and not of their average.
         let voices = self.engine.heads.iter().flat_map(|head| head.kinds().map(move |averaged| (head, averaged)));
         // Weight vectors come last and are left out: their functions are of another space.
-        let last = voices.zip(bank.losses()).filter(|((head, averaged), _)| !averaged && head.loss == 0);
+        let last = voices.zip(bank.losses()).filter(|((head, averaged), _)| !averaged && head.loss == 0 && !head.retired);
         let of_head = |((head, _), loss): ((&Head<AnyStep>, bool), &f64)| {
             Some(bank.loss() - loss - head.regret.lost_before + head.regret.bound(norm, offset)?)
         };
-        last.filter_map(of_head).min_by(f64::total_cmp)
+        last.map(of_head).collect::<Option<Vec<f64>>>()?.into_iter().max_by(f64::total_cmp)
     }
 
     /// The alert rate (share of examples outside) and a bound on its distance from nu; none for losses without nu.
     ///
-    /// An example is counted as outside by the comparison that moves the threshold: of the last hypothesis with theta or, with a
-    /// tracker, of the averaged score with the tracker's threshold.
+    /// An example is counted as outside by the reported score and the threshold: the tracker's, or theta. Theta follows the last hypothesis.
+    /// So where an average is reported without a tracker, the share of examples about which the two differ is added to the bound.
     ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]

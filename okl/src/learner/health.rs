@@ -203,6 +203,9 @@ pub struct Health {
     /// A sentence, if targets are far from the unit of the steps of `nu_epsilon` or `nu_huber` and poorly predicted. It is not among the
     /// findings: programs that see the targets, as the command line, know their mean and deviation and say more.
     pub out_of_unit: Option<String>,
+    /// A sentence, if the learner has no offset and targets are so far from 0 that a constant has smaller errors. It is not among the findings,
+    /// because the command line compares errors with those of a constant, and says more.
+    pub without_offset: Option<String>,
     /// Whether a weight vector leads a bank: it reads columns up to [`Learner::linear_limit`], so that what kernels see as clipped is no problem.
     pub reads_further: bool,
     /// The classes to which `class_weight` gives a weight and which no example had. Where targets are the numbers -1 and +1, both of these count
@@ -282,6 +285,7 @@ impl Health {
             narrow_columns: narrow_columns(learner),
             large_targets: learner.large_targets.finding(&learner.config.loss, "example"),
             out_of_unit: learner.large_targets.out_of_unit(&learner.config),
+            without_offset: learner.target_level.finding(&learner.config),
             reads_further: reads_further(learner),
             absent_classes: absent_classes(learner),
             unscaled: learner.config.scale == Scale::None,

@@ -172,7 +172,7 @@ impl LargeTargets {
 }
 
 /// A number with four significant digits.
-fn shown(value: f64) -> String {
+pub(super) fn shown(value: f64) -> String {
     let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
     if rounded == 0.0 || (1e-4..1e6).contains(&rounded.abs()) { rounded.to_string() } else { format!("{rounded:e}") }
 }

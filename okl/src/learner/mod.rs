@@ -29,6 +29,7 @@ mod rows;
 pub(crate) mod scalars;
 pub(crate) mod scaling;
 pub mod snapshot;
+mod target_level;
 pub mod units;
 mod warmup;
 pub(crate) mod whitening;
@@ -59,6 +60,7 @@ pub use crate::learner::predict::Scores;
 use crate::learner::rounding::Rounding;
 use crate::learner::rows::{FramedRows, RowBlock};
 use crate::learner::scaling::Frame;
+use crate::learner::target_level::TargetLevel;
 use crate::learner::units::Units;
 use crate::learner::warmup::WarmUp;
 use crate::parts::kernel::{AnyKernel, DotKernel};
@@ -95,6 +97,8 @@ pub struct Learner {
     pub(crate) clipped: Clipped,
     pub(crate) rounding: Rounding,
     pub(crate) large_targets: LargeTargets,
+    /// Of a learner without an offset for one number per row.
+    pub(crate) target_level: TargetLevel,
     pub(crate) blur: Blur,
     pub(crate) growth: Option<Growth>,
     /// Where units follow the stream: the statistics of the columns.
@@ -439,6 +443,7 @@ impl Learner {
         let (classes, single) = (&self.classes, self.config.loss.reads() == Reads::Class);
         let (target_scale, scores) = (&self.config.target_scale, &mut self.scores);
         let (large_targets, own) = (&mut self.large_targets, &mut self.own_targets);
+        let mut level = Some(&mut self.target_level).filter(|_| width == 1 && !self.config.offset);
         let numbers = matches!(self.config.loss.reads(), Reads::Number | Reads::Vector);
         // A margin that the loss gives is the threshold, which the engine knows only where it follows the stream.
         let margin = match *self.config.loss {
@@ -460,6 +465,7 @@ impl Learner {
                 target_scale.put_back(own);
                 let error = scores.iter().zip(own.iter()).map(|(z, y)| (z - y).abs()).sum::<f64>() / width as f64;
                 large_targets.add(examples, own, error);
+                level.iter_mut().for_each(|level| level.add(own[0], error));
             }
             let positive = part.targets.positive_at(row, classes).or(alone);
             each(row, &Outcome { scores, positive, threshold: step.threshold.or(margin), ..*step });

@@ -49,6 +49,7 @@ impl Learner {
             clipped: self.clipped.clone(),
             rounding: self.rounding.clone(),
             large_targets: self.large_targets.clone(),
+            target_level: self.target_level.clone(),
             blur: self.blur.clone(),
             growth: self.growth.clone(),
             units: self.units.clone(),

@@ -334,13 +334,13 @@ impl Alerts {
         if run.tracked() {
             return Ok(());
         }
-        let last = Voice { head: 0, mean: false };
-        let z = run.score(&last, seen.point, seen.scores.len());
-        if let (Some((own, gap)), Some(alert)) = (outside(&run.config.loss, &z, seen.target(), seen.theta), seen.outside)
+        let reported = Voice { head: 0, mean: run.shadows[0].average != okl::engine::head::Average::None };
+        let (z, theta) = (run.score(&reported, seen.point, seen.scores.len()), seen.threshold.unwrap_or(seen.theta));
+        if let (Some((own, gap)), Some(alert)) = (outside(&run.config.loss, &z, seen.target(), theta), seen.outside)
             && own != alert
-            && gap > run.score_rounding(&last, seen.point) + 1e-12 * (norm(&z) + seen.theta)
+            && gap > run.score_rounding(&reported, seen.point) + 1e-12 * (norm(&z) + theta)
         {
-            return fail("outside", t, format!("z = {z:?}, theta = {}, reported {alert}", seen.theta));
+            return fail("outside", t, format!("z = {z:?}, theta = {theta}, reported {alert}"));
         }
         Ok(())
     }

@@ -186,33 +186,31 @@ impl Ledger {
             }
             return Ok(());
         }
-        // The bank's bound is that of the head where it is least; it is checked for functions of that head.
-        let own = self.bank - self.losses[h] + bound;
-        let least = (0..self.losses.len())
-            .filter_map(|g| {
-                Some(self.bank - self.losses[g] + run.learner.engine().heads()[g].regret().bound(bill.norm, bill.offset)?)
-            })
-            .fold(f64::INFINITY, f64::min);
-        // The bank finds the least bound with losses that rounding has moved.
+        // The bank's bound is the largest of its heads, so it is checked for functions of every head.
+        let of_head =
+            |g: usize| Some(self.bank - self.losses[g] + run.learner.engine().heads()[g].regret().bound(bill.norm, bill.offset)?);
+        let Some(heads) = (0..self.losses.len()).map(of_head).collect::<Option<Vec<f64>>>() else {
+            return fail("regret of the bank", t, format!("{place}: {whole:e}, but not every head has a bound"));
+        };
+        let most = heads.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        // The bank finds the largest bound with losses that rounding has moved.
         let largest = |of: &[f64]| of.iter().copied().fold(0.0, f64::max);
         let (rounding, of_any_head) = (largest(&self.roundings), largest(&self.regret_roundings));
-        if bill.norm == 0.0 && !within(self.bank - theirs, whole + slack(bound) + rounding + of_any_head) {
-            return fail("regret of the bank", t, format!("{place}: paid {:e}, u pays {theirs:e}, bound {whole:e}", self.bank));
+        let paid = self.bank + head.lambda() / 2.0 * self.sizes[h];
+        if !within(paid - theirs, whole + slack(bound) + rounding + of_any_head) {
+            return fail("regret of the bank", t, format!("{place}: paid {paid:e}, u pays {theirs:e}, bound {whole:e}"));
         }
-        if (whole - least).abs() > 10.0 * slack(bound) + rounding + 1e-5 * (self.bank.abs() + self.losses[h].abs()) {
+        if (whole - most).abs() > 10.0 * slack(bound) + rounding + 1e-5 * (self.bank.abs() + self.losses[h].abs()) {
             return fail(
                 "regret of the bank",
                 t,
                 format!(
-                    "{place}: {whole:e}, by its heads {least:e}; bank {}, heads {:?}, kept {:?}, bound {bound}",
+                    "{place}: {whole:e}, by its heads {most:e}; bank {}, heads {:?}, kept {:?}, bound {bound}",
                     self.bank,
                     self.losses,
                     run.learner.engine().bank()
                 ),
             );
-        }
-        if own <= least && !within(self.bank - theirs, whole + slack(bound) + rounding) {
-            return fail("regret of the bank", t, format!("{place}: paid {:e}, u pays {theirs:e}, bound {whole:e}", self.bank));
         }
         Ok(())
     }

@@ -348,7 +348,7 @@ fn the_regret_of_a_bank_is_measured_against_last_hypotheses() {
     let of_head = |(head, voice): (usize, usize)| {
         bank.loss() - bank.losses()[voice] + l.engine().heads()[head].regret().bound(2.0, 0.0).unwrap()
     };
-    let expected = [(0, 0), (1, 2), (2, 4)].map(of_head).into_iter().fold(f64::INFINITY, f64::min);
+    let expected = [(0, 0), (1, 2), (2, 4)].map(of_head).into_iter().fold(f64::NEG_INFINITY, f64::max);
     assert_eq!(l.regret_bound(2.0, 0.0), Some(expected));
 }
 

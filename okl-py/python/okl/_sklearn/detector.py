@@ -64,7 +64,9 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         <first step>
     average : "auto", bool, str or dict, default="auto"
         Whether the mean of recent hypotheses gives the scores. True: over 1000 examples. Or an average of
-        `okl.Learner`, as "exponential:0.01". "auto": no (True with `threshold` = "norma").
+        `okl.Learner`, as "exponential:0.01". "auto": no, except in `fit` with `threshold` = "norma". An average
+        ranks rows better, but theta of `nu_novelty` follows the last hypothesis: by the mean the share of alerts in a stream can
+        be far from `nu`.
     budget : int, None, str or dict, default=2000
         The largest number of terms: the last 2000 rows (with `threshold` = "norma", terms are merged). None: no limit. A
         size, as "64MB": as many terms as fit into it. Or any budget of `okl.Learner`, as "merge:500".
@@ -90,8 +92,8 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         threshold that follows the stream, `learner_.threshold`, and 0 until there have been `warmup` rows:
         nothing is novel before.
     alert_rate_ : object with `rate`, `bound` and `nu`, or None
-        The fraction of alerts since the threshold was set, with |rate - nu| <= bound for any data; with
-        `sample_weight`, the share of the weight. None before the first row that was compared with the threshold. After `fit` it counts the
+        The fraction of alerts since the threshold was set, with |rate - nu| <= bound for any data (a large bound where an average
+        decides under `threshold` = "norma"); with `sample_weight`, the share of the weight. None before the first row that was compared with the threshold. After `fit` it counts the
         rows as they were learned, by the threshold that followed them, and not those below `offset_`, which is found after that.
     <centres>
     dual_coef_ : ndarray of shape (1, n_terms)
@@ -284,14 +286,15 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     def _task(self) -> dict[str, Any]:
         settings = {"threshold": words.named("threshold", self.threshold, words.THRESHOLD_NAMES)}
         if words.is_word(self.average, "auto"):
-            settings["average"] = words.average(not self._tracks(), AVERAGED)
+            settings["average"] = "none"
         return settings
 
     def _set_config(self, rows: np.ndarray) -> dict[str, Any]:
-        """The average of a detector is not a question of the number of passes."""
+        """The average of a detector is not a question of the number of passes. The threshold of `fit` is a quantile of the
+        averaged scores; that of a stream is theta, which does not follow an average."""
         config = super()._set_config(rows)
         if words.is_word(self.average, "auto") and "average" not in words.settings(self.learner_params):
-            config["average"] = self._task()["average"]
+            config["average"] = words.average(not self._tracks(), AVERAGED)
         return config
 
     def _tracks(self) -> bool:

@@ -26,10 +26,11 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
     and there are no alerts. With a kernel that can be negative (linear, polynomial), `score_one` is also at least 0 and
     above 0.5 for an alert, but can exceed 1.
 
-    River's filters take this score: `anomaly.QuantileFilter(detector, q=0.98)` and
-    `anomaly.ThresholdFilter(detector, threshold=0.7)`. A filter that withholds rows from the detector should
-    withhold only the extremes. If it withholds all alerts (a threshold of 0.5), the detector learns only normal
-    rows, raises its threshold until a fraction `nu` of these are alerts, and so on.
+    River's `anomaly.QuantileFilter(detector, q=0.98, protect_anomaly_detector=False)` takes this score. Where the stream can
+    change, do not use a filter that withholds rows from the detector (the default of River's filters, and `ThresholdFilter`):
+    after a jump all rows are novel, the filter withholds all of them, and the detector never learns the new region. With a
+    threshold of 0.5 this happens without a jump: the detector learns only rows that are no alerts, raises its threshold until a fraction
+    `nu` of these are alerts, and so on.
 
     Parameters
     ----------

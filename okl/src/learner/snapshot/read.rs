@@ -28,6 +28,7 @@ use crate::learner::rows::KeptRows;
 use crate::learner::scalars::{self, BANK, BUDGET, COUNTS, GROWTH, HEAD, HEAD_OF_FORMAT, NO_MASS};
 use crate::learner::scaling::Frame;
 use crate::learner::snapshot::{FORMAT, Header, head_tensor, scalar_names};
+use crate::learner::target_level::TargetLevel;
 use crate::learner::units::Units;
 use crate::learner::warmup::WarmUp;
 use crate::parts::loss::{Loss, Reads};
@@ -489,13 +490,17 @@ impl<'a> File<'a> {
         Ok(())
     }
 
-    /// Restores the largest targets; none if an older file has none.
+    /// Restores the largest targets and their level; none if an older file has none.
     fn restore_large_targets(&self, learner: &mut Learner) -> Result<()> {
         if self.tensors.tensor("large_targets").is_err() {
             return Ok(());
         }
         let large_targets = LargeTargets::restored(&self.f64s("large_targets")?);
         learner.large_targets = large_targets.ok_or_else(|| Error::snapshot("the largest targets are not possible"))?;
+        if self.tensors.tensor("target_level").is_ok() {
+            let level = TargetLevel::restored(&self.f64s("target_level")?);
+            learner.target_level = level.ok_or_else(|| Error::snapshot("the range of the targets is not possible"))?;
+        }
         Ok(())
     }
 

@@ -299,6 +299,9 @@ impl Learner {
         if !self.large_targets.is_empty() {
             tensors.push(Tensor::doubles("large_targets", self.large_targets.state()));
         }
+        if !self.target_level.is_empty() {
+            tensors.push(Tensor::doubles("target_level", self.target_level.state()));
+        }
         if let Some(warm) = &self.warm {
             tensors.push(Tensor::doubles("warm.x", &warm.x.numbers));
             if let Some((starts, columns)) = &warm.x.sparse {

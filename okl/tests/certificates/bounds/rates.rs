@@ -306,3 +306,58 @@ fn the_alert_rate_is_the_one_that_was_reported() {
     }
     assert!(differs > 0, "no case tells the two counts apart");
 }
+
+/// Whether an example is outside is a fact of the reported scores, also where these are averaged while theta follows the last hypothesis:
+/// by the formulas of the losses, in the reported loss, and in the alert rate with its bound.
+#[test]
+fn what_is_outside_is_outside_by_the_reported_scores() {
+    let row = |i: usize| [(i * 37 % 101) as f32 / 50.0 - 1.0, (i * 53 % 97) as f32 / 48.0 - 1.0];
+    let target = |x: [f32; 2]| f64::from(x[0] * x[1]);
+    type Rule = fn(f64, f64, f64) -> (bool, f64);
+    let margin: Rule = |z, y, theta| (y * z < theta, (theta - y * z).max(0.0));
+    let tube: Rule = |z, y, theta| ((z - y).abs() > theta, ((z - y).abs() - theta).max(0.0));
+    // Loss, the number that z is compared with (none: theta), the share that the loss charges for theta, targets, rule.
+    let cases: [(&str, Option<f64>, f64, bool, Rule); 5] = [
+        ("hinge", Some(1.0), 0.0, true, margin),
+        ("nu_hinge:0.2", None, 0.2, true, margin),
+        ("epsilon:0.1", Some(0.1), 0.0, false, tube),
+        ("nu_epsilon:0.2", None, -0.2, false, tube),
+        ("nu_novelty:0.2", None, 0.2, true, |z, _, theta| (z < theta, (theta - z).max(0.0))),
+    ];
+    for (loss, fixed, charged, signs, rule) in cases {
+        for average in ["none", "uniform", "exponential:0.01"] {
+            let text = format!(
+                "loss='{loss}'\nkernel='gaussian:1'\nstep='constant:0.05'\nlambda=0.1\naverage='{average}'\nbudget='unlimited'\nthreshold='norma'"
+            );
+            let text = if loss.contains("novelty") { text } else { text.replace("\nthreshold='norma'", "") };
+            let mut l = learner(&text);
+            let mut outside = 0.0;
+            for i in 0..1500 {
+                let y = if signs { target(row(i)).signum() } else { target(row(i)) };
+                let theta = fixed.or(l.threshold()).unwrap_or(l.theta());
+                let novelty = loss.contains("novelty");
+                let (x, ys) = (row(i), [y]);
+                let batch = if novelty { Batch::new(&x, 2) } else { Batch::new(&x, 2).numbers(&ys) };
+                let mut seen = None;
+                l.learn_with(&batch, |_, o| seen = Some((o.scores[0], o.loss.unwrap(), o.outside.unwrap(), o.threshold)))
+                    .unwrap();
+                let (z, lost, out, threshold) = seen.unwrap();
+                let (expected, excess) = rule(z, y, theta);
+                assert_eq!(out, expected, "{text}, row {i}: z = {z}, y = {y}, theta = {theta}");
+                assert!(
+                    (lost - (excess - charged * theta)).abs() < 1e-12,
+                    "{text}, row {i}: loss {lost}, z = {z}, theta = {theta}"
+                );
+                assert_eq!(threshold, novelty.then_some(theta), "{text}, row {i}");
+                outside += f64::from(u8::from(out));
+            }
+            assert!(outside > 0.0, "{text}: no row is outside, so nothing was tested");
+            let Some(stated) = l.alert_rate() else { continue };
+            assert!((stated.rate - outside / 1500.0).abs() < 1e-12, "{text}: {stated:?}, counted {}", outside / 1500.0);
+            assert!((stated.rate - stated.nu).abs() <= stated.bound + 1e-12, "{text}: {stated:?}");
+            if average == "none" {
+                assert!(stated.bound < 0.1, "{text}: {stated:?}");
+            }
+        }
+    }
+}

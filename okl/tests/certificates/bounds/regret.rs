@@ -452,3 +452,60 @@ fn norms_stay_in_the_ball() {
     (0..50).for_each(|i| _ = one.teach(&mut l, i, None));
     assert!((Function::of(&l).norm() - 2.0).abs() < 1e-5);
 }
+
+/// The bound of a bank holds for the functions of every member's kernel: the least of the members' bounds was below the regret against a
+/// function of the other width.
+#[test]
+fn the_regret_of_a_bank_is_bounded_in_the_space_of_every_member() {
+    let (lambda, m, gammas) = (0.05, 200, [0.2, 1.5]);
+    let data = data_for("hinge", m, 58);
+    let kernel = |gamma: f64, i: usize, j: usize| {
+        let distance2: f64 = data.row(i).iter().zip(data.row(j)).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum();
+        (-gamma * distance2).exp()
+    };
+    let settings = |gamma: &str, step: &str| {
+        format!(
+            "loss='hinge'\nkernel={{ gaussian = {{ gamma = {gamma} }} }}\nstep='{step}'\nlambda={lambda}\nscale='none'\nbudget='unlimited'\nwidths='fixed'\naverage='none'\nimplicit=false"
+        )
+    };
+    // The coefficient of every row.
+    let coefficients = |l: &Learner, head: usize| {
+        let (terms, f, mut all) = (l.engine().terms(), l.engine().heads()[head].expansion(), vec![0.0; m]);
+        terms.live().for_each(|slot| all[(terms.birth(slot).unwrap() as usize - 1) % m] += f.alpha(0, slot));
+        all
+    };
+    let norm2 =
+        |gamma: f64, c: &[f64]| -> f64 { (0..m).map(|i| c[i] * (0..m).map(|j| c[j] * kernel(gamma, i, j)).sum::<f64>()).sum() };
+    let mut bank = learner(&settings(&format!("[{}, {}]", gammas[0], gammas[1]), "constant:0.1"));
+    let (mut lost, mut penalties) = (0.0, [0.0; 2]);
+    for i in 0..m {
+        for (h, gamma) in gammas.into_iter().enumerate() {
+            penalties[h] += 0.5 * lambda * norm2(gamma, &coefficients(&bank, h));
+        }
+        let z = data.teach(&mut bank, i, None);
+        lost += loss("hinge", &z, data.target(i));
+    }
+    assert!(bank.truncation_error() == 0.0 && bank.engine().heads().len() == 2);
+    // The bound of the bank by that of one member.
+    let of_member = |h: usize, norm: f64| {
+        let of_bank = bank.engine().bank().unwrap();
+        of_bank.loss() - of_bank.losses()[h] + bank.engine().heads()[h].regret().bound(norm, 0.0).unwrap()
+    };
+    let mut beyond_the_least = 0;
+    for (gamma, penalty) in gammas.into_iter().zip(penalties) {
+        let mut best = learner(&settings(&gamma.to_string(), "inverse_sqrt:2"));
+        (0..40 * m).for_each(|t| _ = data.teach(&mut best, t % m, None));
+        for factor in [0.1, 0.3, 0.6, 1.0, 1.5] {
+            let u: Vec<f64> = coefficients(&best, 0).iter().map(|c| factor * c).collect();
+            let (size, value) = (norm2(gamma, &u), |i: usize| (0..m).map(|j| u[j] * kernel(gamma, i, j)).sum::<f64>());
+            let theirs: f64 = (0..m).map(|i| loss("hinge", &[value(i)], data.target(i)) + 0.5 * lambda * size).sum();
+            let bound = bank.regret_bound(size.sqrt(), 0.0).expect("explicit steps and nothing dropped");
+            let regret = lost + penalty - theirs;
+            let least = of_member(0, size.sqrt()).min(of_member(1, size.sqrt()));
+            println!("gamma {gamma} |u| {:.2}: regret {regret:.2}, bound {bound:.2}, least {least:.2}", size.sqrt());
+            assert!(regret <= bound, "gamma {gamma}, |u| = {}: {regret} > {bound}", size.sqrt());
+            beyond_the_least += usize::from(regret > least);
+        }
+    }
+    assert!(beyond_the_least > 0, "the least bound of the members is not one for both");
+}
