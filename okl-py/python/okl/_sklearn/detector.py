@@ -33,7 +33,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     `score_samples`, higher is more normal; `decision_function` = score - `offset_`, negative is novel; `predict`,
     -1 for novel rows and 1 for other rows. `nu` sets the threshold and has no effect on the scores.
 
-    `fit` learns a fixed set, of which a fraction `nu` is then below the threshold. `partial_fit` learns a
+    `fit` learns a fixed set, of which a fraction `nu` is then below the threshold (fewer where rows have equal scores). `partial_fit` learns a
     stream; the model does not depend on how the stream is cut into calls, to the last bit (except with `gamma` = "scale"). The threshold adapts
     to the stream, so that a fraction `nu` of the rows are alerts at the time they arrive, before a change and
     after it. `alert_rate_` has the observed rate and a bound on its distance from `nu` that holds for any data.
