@@ -4,13 +4,14 @@
 //! bits of `okl predict`. The sum over terms runs in another order, so b + sum_i c_i and the score differ by rounding in double precision only.
 //!
 //! A weight vector (`form = weights`) has no terms; there, column j adds u_j w_j. A bank with weight vectors beside its terms has both, and `others_add` is
-//! what the terms and columns that are not listed add.
+//! what the terms and columns that are not listed add. Where rows are whitened, u = T z, column j adds z_j (T' w)_j; the sum differs from the score by
+//! the rounding of u to single precision.
 
 use okl::kernel::DotKernel;
 use okl::{Batch, Learner};
 use serde_json::{Value, json};
 
-use crate::export::{Linear, Model};
+use crate::export::{Linear, Model, weights_of_columns};
 use crate::precision::{dot, weighted};
 
 /// The columns that are listed for a term: those in which the row and the term differ the most.
@@ -32,14 +33,15 @@ pub fn explain(learner: &Learner, x: &[f64], names: &[String], top: usize) -> ok
     }
     let features = learner.features();
     let scores = learner.predict(&Batch::of_f64(x, features))?;
-    let explained = Explained { names, top, weights: learner.weights(), model: Model::of(learner) };
+    let weights = learner.weights().map(|weights| weights_of_columns(learner, weights));
+    let explained = Explained { names, top, weights, model: Model::of(learner) };
     Ok(x.chunks_exact(features.max(1)).zip(scores.iter()).map(|(x, score)| explained.row(x, score)).collect())
 }
 
 struct Explained<'a> {
     names: &'a [String],
     top: usize,
-    /// Weights per feature and output, for a learner without terms.
+    /// Weights of the scaled columns, one per output, for a learner without terms.
     weights: Option<Vec<f64>>,
     model: Model<'a>,
 }
@@ -70,7 +72,8 @@ impl Explained<'_> {
             weights.iter().enumerate().map(|(at, w)| u(at / outputs) * w).collect::<Vec<f64>>()
         };
         match (&self.weights, &self.model.linear) {
-            (Some(weights), _) => Some(add(weights, &|j| f64::from(u[j]))),
+            (Some(weights), _) if learner.whitening().is_empty() => Some(add(weights, &|j| f64::from(u[j]))),
+            (Some(weights), _) => Some(add(weights, &|j| f64::from(learner.framed(j, x[j])))),
             (None, Some(Linear { weights, limit })) => {
                 let further = |j: usize| f64::from((learner.unlimited(j, x[j]) as f32).clamp(-*limit as f32, *limit as f32));
                 Some(add(weights, &further))

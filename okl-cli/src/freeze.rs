@@ -1,5 +1,7 @@
 //! `okl freeze`: writes the member of a bank that has the largest weight as a plain learner.
 
+use anyhow::Context;
+
 use crate::args::Freeze;
 use crate::clash::{self, Named};
 use crate::inspect;
@@ -28,7 +30,9 @@ pub fn freeze(args: &Freeze) -> anyhow::Result<()> {
         let progress = position.progress.saved_with(&plain);
         plain.set_position(serde_json::to_vec(&Position { progress, given: None, ..position })?);
     }
-    store::write(&args.output, &plain.to_bytes())?;
+    let bytes = plain.to_bytes();
+    okl::Learner::from_bytes(&bytes).context("the model is not written, because okl could not read it again")?;
+    store::write(&args.output, &bytes)?;
     let said = match bank.members().len() {
         ..2 => format!("a copy. {} is a plain model already, with one setting and nothing to freeze", args.model.display()),
         _ => inspect::settled(&bank),

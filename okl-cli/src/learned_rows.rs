@@ -2,19 +2,18 @@
 //!
 //! The fingerprint of a row is a hash of what the model reads of it (`input/marks.rs`). The smallest fingerprints are kept (a bottom-k sketch), so the sample does not depend
 //! on the order of the rows, on runs and on passes. In another file, the rows whose fingerprints are not larger than the largest one of the
-//! sample are a uniform sample, too: the share of them that is known estimates the share of rows that were learned.
+//! sample are looked up: those of them that are known are equal to learned rows, so their number is a lower bound. It is not scaled up to all rows:
+//! where many rows of the file are equal to each other, the share of the rows that are looked up can be far from that of all rows.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
 use crate::input::Chunk;
-use crate::metrics::{Task, count, percent};
+use crate::metrics::{Task, count};
 
 /// Fingerprints that are kept at most.
 pub const MOST: usize = 512;
-/// The smallest number of rows that must be looked up for an estimate.
-const FEWEST: u64 = 30;
 /// Bits of a fingerprint that are dropped. The others are enough to tell rows apart and take little room in the model file.
 pub const DROPPED: u32 = 24;
 
@@ -115,26 +114,15 @@ impl Lookup {
         }
     }
 
-    /// The number of rows that are equal to learned rows: counted, or estimated from the rows that were looked up.
+    /// The number of rows that are equal to learned rows.
     pub fn equal(&self) -> Equal {
-        let share = self.known as f64 / self.looked_up.max(1) as f64;
-        if self.is_none() || self.is_counted() {
-            Equal { rows: self.known, ..Equal::default() }
-        } else if self.is_estimate() {
-            Equal { rows: (share * self.rows as f64).round() as u64, estimated: true, at_least: false }
-        } else {
-            Equal { rows: self.known, estimated: false, at_least: true }
-        }
+        let at_least = !self.is_none() && !self.is_counted();
+        Equal { rows: self.known, compared: self.looked_up, at_least, estimated: false }
     }
 
     /// Whether all rows were looked up.
     fn is_counted(&self) -> bool {
         self.looked_up == self.rows
-    }
-
-    /// Whether enough rows were looked up for an estimate of their share. That none of them is known does not show that no row is.
-    fn is_estimate(&self) -> bool {
-        self.known > 0 && self.looked_up >= FEWEST
     }
 
     /// Whether clearly more rows are known than this share.
@@ -151,23 +139,13 @@ impl Lookup {
         }
         let [rows, looked_up, known] = [self.rows, self.looked_up, self.known].map(|rows| count(rows as f64));
         let which = match (self.is_counted(), self.known == self.looked_up) {
-            (false, _) if !self.is_estimate() => {
-                let were = if self.looked_up == 1 { "was" } else { "were" };
-                format!(
-                    "at least {known} of these {rows} rows {} equal to rows that the model has learned; only {looked_up} {were} looked up, as a \
-                         model keeps fingerprints of a sample of its rows",
-                    if self.known == 1 { "is" } else { "are" }
-                )
-            }
             (true, true) => "these rows are equal to rows that the model has learned".into(),
             (true, false) => format!("{known} of these {rows} rows are equal to rows that the model has learned"),
-            (false, true) => {
-                format!("these rows are equal to rows that the model has learned, as far as known ({looked_up} were looked up)")
-            }
-            (false, false) => {
-                let share = percent(self.known as f64 / self.looked_up as f64);
+            (false, _) => {
+                let (are, were) = (if self.known == 1 { "is" } else { "are" }, if self.looked_up == 1 { "was" } else { "were" });
                 format!(
-                    "about {share} of these rows are equal to rows that the model has learned ({known} of {looked_up} that were looked up)"
+                    "at least {known} of these {rows} rows {are} equal to rows that the model has learned; only {looked_up} {were} looked up, as a \
+                     model keeps fingerprints of a sample of its rows"
                 )
             }
         };
@@ -178,14 +156,17 @@ impl Lookup {
 /// A number of rows that are equal to rows of an earlier run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Equal {
-    /// The number.
+    /// The number of rows that were compared with those of the earlier run and are equal to one.
     pub rows: u64,
-    /// Whether it is estimated from a sample of the rows.
+    /// The number of rows that were compared; 0 if there was no earlier run, or an older version wrote the model.
     #[serde(default)]
-    pub estimated: bool,
-    /// Whether it is a lower bound: too few of the rows could be compared for an estimate.
+    pub compared: u64,
+    /// Whether `rows` is a lower bound: not all rows could be compared.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
+    /// Whether an older version estimated a part of `rows` from a sample.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
 }
 
 impl Equal {
@@ -198,8 +179,9 @@ impl Equal {
     pub fn and(self, other: Equal) -> Equal {
         Equal {
             rows: self.rows + other.rows,
-            estimated: self.estimated || other.estimated,
+            compared: self.compared + other.compared,
             at_least: self.at_least || other.at_least,
+            estimated: self.estimated || other.estimated,
         }
     }
 
@@ -211,12 +193,21 @@ impl Equal {
             (false, true) => "about ",
             (false, false) => "",
         };
+        let compared = match (self.at_least, self.compared) {
+            (true, 1..) if !self.estimated && self.compared >= self.rows => {
+                let were = if self.compared == 1 { "was" } else { "were" };
+                format!(" ({} {were} compared)", count(self.compared as f64))
+            }
+            _ => String::new(),
+        };
         match self.rows {
-            0 if self.at_least => "each predicted before it was learned, as far as known".into(),
+            0 if self.at_least => format!("each predicted before it was learned, as far as known{compared}"),
             0 => "each predicted before it was learned".into(),
-            1 => format!("each predicted before it was learned, except {about}1 that is equal to a row of an earlier run"),
+            1 => format!(
+                "each predicted before it was learned, except {about}1 that is equal to a row of an earlier run{compared}"
+            ),
             rows => format!(
-                "each predicted before it was learned, except {about}{} that are equal to rows of an earlier run",
+                "each predicted before it was learned, except {about}{} that are equal to rows of an earlier run{compared}",
                 count(rows as f64)
             ),
         }

@@ -236,7 +236,8 @@ impl Progress {
                 "examples": self.all.examples, "error": self.all.mean(), "r2": self.r2().filter(|_| quantile.is_none()),
                 "pinball_loss": self.pinball(quantile),
                 "recent_examples": recent.examples, "recent_error": recent.mean(), "examples_elsewhere": self.elsewhere,
-                "examples_of_earlier_runs": self.again.rows, "examples_of_earlier_runs_estimated": self.again.estimated,
+                "examples_of_earlier_runs": self.again.rows, "examples_of_earlier_runs_at_least": self.again.at_least,
+                "examples_of_earlier_runs_estimated": self.again.estimated,
             }),
         }
     }

@@ -222,6 +222,10 @@ fn special_cases() -> Vec<Case> {
         of("vectors-of-numbers", format!("loss = 'squared'\noffset = true\nscale = 'auto'\ntarget_scale = {{ fixed = {{ shift = [0.5], factor = [2.0] }} }}\n{VECTORS}")),
         // Most numbers are beyond 8, where the kernels clip them, and some beyond 64.
         of("vectors-far", format!("loss = ['hinge', 'logistic']\noffset = true\nscale = {{ fixed = {{ shift = [0.1, 0.2, 0.3, 0.4], factor = [30.0, 300.0, 3.0, 20.0], limit = 8.0 }} }}\n{VECTORS}")),
+        of("vectors-whitened", format!("loss = ['hinge', 'logistic']\noffset = true\nscale = 'whiten'\n{VECTORS}")),
+        of("vectors-whitened-of-classes", format!("loss = ['max_margin', 'softmax']\noffset = true\nscale = 'whiten'\n{VECTORS}")),
+        of("vectors-whitened-and-given", format!("loss = 'squared'\noffset = true\nscale = {{ fixed = {{ shift = [0.1, 0.2, 0.0, 0.0], factor = [1.5, 0.5, 1.0, 1.0], whiten = [0.8, -0.3, 1.2] }} }}\n{VECTORS}")),
+        of("whitened-weights", "loss = 'squared'\noffset = true\nkernel = 'linear'\nscale = { fixed = { shift = [0.1, 0.2, 0.0, 0.0], factor = [1.5, 0.5, 1.0, 1.0], limit = 1.5, whiten = [0.8, -0.3, 1.2] } }".into()),
         far("far-from-zero"),
         of("logarithms", format!("{squared}\nkernel = 'gaussian:0.7'\nscale = 'log'\nwarmup = 32")),
         of("whitened", "loss = 'density:0.1'\nkernel = 'gaussian'\nscale = 'whiten'\nwarmup = 32\nbudget = 'window:60'".into()),

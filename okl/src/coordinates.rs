@@ -102,6 +102,13 @@ impl Term {
         }
     }
 
+    /// `scale` times this term.
+    pub fn scaled(&self, scale: f64) -> Term {
+        let mut scaled = Term::default();
+        scaled.set_scaled(self, scale);
+        scaled
+    }
+
     /// Adds `scale` times another term.
     pub fn add_scaled(&mut self, from: &Term, scale: f64) {
         self.fit(from.alpha.len());

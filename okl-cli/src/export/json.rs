@@ -55,8 +55,7 @@ const SCORES_OF_PRODUCTS: &str = "scores(x) = offset + polynomial.constant + sum
 
 const WEIGHTS: &str = "where a part has weights, its kernel reads |u - c|² as the sum over j of weights_j (u_j - c_j)²";
 
-const LINEAR: &str =
-    "added to the scores is the sum over j of linear.weights_j u_j, with u clipped to [-linear.limit, linear.limit] instead";
+const LINEAR: &str = "added to the scores is the sum over j of linear.weights_j u_j, with u clipped to [-linear.limit, linear.limit] instead and not multiplied by a triangle";
 
 const LOGARITHMS: &str = "before that, x is replaced by sign(x) ln(1 + |x| / frame.log_units)";
 

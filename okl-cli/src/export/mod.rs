@@ -11,7 +11,7 @@
 //! A kernel that reads weighted columns computes |u - c|² as sum_j v_j (u_j - c_j)².
 //!
 //! A bank with weight vectors beside its terms (`heads = mixed`) also has linear weights w, which add sum_j w_j u'_j to the scores, where u' is
-//! cut off at a further limit.
+//! cut off at a limit of their own, and not whitened.
 //!
 //! A weight vector (`form = weights`) is written as one term per output: c_o = w_o / s_o with the coefficient s_o in output o, where s_o
 //! is the largest |weight|, and J and the factors of a `target_scale` are in w. For a linear kernel this is the same function. With the polynomial
@@ -196,9 +196,9 @@ pub(crate) struct Model<'a> {
     columns: Vec<Option<usize>>,
 }
 
-/// Weights of the features, clipped at a limit of their own.
+/// Weights of the scaled features, clipped at a limit of their own.
 pub(crate) struct Linear {
-    /// One number per output for each feature.
+    /// One number per output for each feature. Where the learner whitens rows, these are the weights before whitening.
     pub(crate) weights: Vec<f64>,
     pub(crate) limit: f64,
 }
@@ -257,7 +257,10 @@ impl<'a> Model<'a> {
             parts: Vec::new(),
             centres: Vec::new(),
             waves: Vec::new(),
-            linear: learner.linear_weights().map(|weights| Linear { weights, limit: learner.linear_limit().unwrap_or(LARGEST) }),
+            linear: learner.linear_weights().map(|weights| Linear {
+                weights: weights_of_columns(learner, weights),
+                limit: learner.linear_limit().unwrap_or(LARGEST),
+            }),
             polynomial: None,
             offset: learner.predicting_offset(),
             threshold: learner.threshold(),
@@ -377,6 +380,16 @@ fn of_weights<'a>(learner: &'a Learner, weights: &[f64]) -> (Vec<f32>, Vec<Part<
     }
     let kernel = &learner.engine().terms().space().kernels()[0];
     (centres, vec![Part { kernel, operator: None, coefficients, columns: None }])
+}
+
+/// The weights of the scaled columns of weights w of whitened rows T z: T' w. The same weights, unless the learner whitens rows.
+pub(crate) fn weights_of_columns(learner: &Learner, weights: Vec<f64>) -> Vec<f64> {
+    let (triangle, outputs) = (rows_of_triangle(learner.whitening()), learner.outputs());
+    let of_column = |(at, own): (usize, &f64)| match at / outputs {
+        j if j >= triangle.len() => *own,
+        j => (j..triangle.len()).map(|i| triangle[i][j] * weights[i * outputs + at % outputs]).sum(),
+    };
+    weights.iter().enumerate().map(of_column).collect()
 }
 
 /// The rows of a lower triangle that is stored row by row.

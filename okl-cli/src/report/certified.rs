@@ -93,7 +93,7 @@ pub(super) fn truncation(report: &Report<'_>) -> Option<Chart> {
     let useful = |p: &&Point| p.truncation > 0.0 && is_useful(p.truncation, p.norm, deviation);
     let latest = report.history.latest().filter(useful)?;
     let lines = vec![
-        line("norm |f|", "c", series(report.history, |p| Some(p.norm))),
+        line("norm |f|, or a bound on it", "c", series(report.history, |p| Some(p.norm))),
         line("truncation error", "a", series(report.history, |p| Some(p.truncation))),
     ];
     let caption = format!(

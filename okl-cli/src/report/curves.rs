@@ -261,11 +261,11 @@ pub(super) fn model(report: &Report<'_>) -> Vec<Chart> {
             |p| p.norm,
             |course| match report.members > 1 {
                 true => format!(
-                    "The norm of the leading setting went {course}. Scores are a weighted sum over all settings that learn in parallel, so this \
+                    "The norm of the leading setting, or the bound on it, went {course}. Scores are a weighted sum over all settings that learn in parallel, so this \
                          norm does not bound their changes."
                 ),
                 false => format!(
-                    "The norm of the function went {course}. A score can change by at most this times the distance of two inputs in feature \
+                    "The norm of the function, or the bound on it, went {course}. A score can change by at most this times the distance of two inputs in feature \
                          space."
                 ),
             },

@@ -48,3 +48,30 @@ fn memory_stands_for_terms() {
         assert!(refused.status.code() == Some(2) && said.contains(words), "{said}");
     }
 }
+
+/// A weight vector of whitened rows that leads a bank is a plain model, too: its file loads, and it predicts what the member predicted.
+#[test]
+fn a_frozen_weight_vector_of_whitened_rows_predicts() {
+    let folder = Folder::new("freeze-whitened");
+    let row = |i: usize| {
+        let (a, b, c) = ((i * 37 % 101) as f64 / 50.0, (i * 53 % 97) as f64 / 48.0, (i * 71 % 89) as f64 / 44.0);
+        format!("{a},{},{c},{}\n", a + 0.2 * b, 5.0 * a - 3.0 * b + 2.0 * c)
+    };
+    let data = folder.write("d.csv", (0..1500).fold(String::from("a,b,c,y\n"), |all, i| all + &row(i)));
+    let [bank, plain, predicted] = ["bank.okl", "plain.okl", "p.csv"].map(|name| folder.path(name));
+    succeed(&["learn", &data, "--target", "y", "--scale", "whiten", "-o", &bank, "--save-model", "recent"]);
+    succeed(&["freeze", &bank, "-o", &plain]);
+    let learner = okl::Learner::load(&plain).unwrap();
+    assert!(learner.config().uses_weights() && learner.whitening().len() == 6, "the case occurs");
+    succeed(&["predict", &plain, &data, "-o", &predicted]);
+    let found: Vec<f64> =
+        folder.read("p.csv").lines().skip(1).map(|line| line.split(',').next_back().unwrap().parse().unwrap()).collect();
+    let frozen = okl::Learner::load(&bank).unwrap().freeze().unwrap();
+    let x: Vec<f64> = folder
+        .read("d.csv")
+        .lines()
+        .skip(1)
+        .flat_map(|line| line.split(',').take(3).map(|x| x.parse::<f64>().unwrap()).collect::<Vec<_>>())
+        .collect();
+    assert_eq!(found, frozen.predict(&okl::Batch::of_f64(&x, 3)).unwrap().values);
+}

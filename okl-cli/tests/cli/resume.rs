@@ -539,7 +539,7 @@ fn rows_that_were_learned_before_are_named() {
         succeed(&["learn", &first, "--target", "where", "-o", &one, "--save-model", "recent"]);
         let learn = [&["learn", &both, "--resume", &one, "-o", &two, "--report", &page], shuffle].concat();
         let (out, said) = (json(&learn), succeed(&learn).1);
-        assert_eq!(out["rows_learned_again"], serde_json::json!({ "rows": 100, "estimated": false }), "{out}");
+        assert_eq!(out["rows_learned_again"], serde_json::json!({ "rows": 100, "compared": 200 }), "{out}");
         let sentence = "100 of these 200 rows are equal to rows that the model had learned before these data: on new rows the model may be worse";
         assert!(words(&said).contains(sentence) && words(&said).contains("--continue goes on after them"), "{said}");
         assert!(out["warnings"].to_string().contains(sentence), "{out}");
@@ -564,13 +564,17 @@ fn rows_that_were_learned_before_are_named() {
     assert!(
         words(&succeed(&["inspect", &two]).0).contains("over 400 examples, each predicted before it was learned, except 100")
     );
-    // A model of many rows has the fingerprints of a sample of them: the number is estimated.
+    // A model of many rows has the fingerprints of a sample of them: the number is a lower bound, and those that were compared are counted.
     let (many, half) =
         (folder.write("many.csv", ring(4000)), ring(4000).lines().take(2001).fold(String::new(), |all, row| all + row + "\n"));
     let half = folder.write("half.csv", half);
     succeed(&["learn", &half, "--target", "where", "-o", &one, "--save-model", "recent", "--kernel", "linear"]);
     let out = json(&["learn", &many, "--resume", &one, "-o", &two]);
-    let (again, estimated) = (out["rows_learned_again"]["rows"].as_u64().unwrap(), &out["rows_learned_again"]["estimated"]);
-    assert!((1800..=2200).contains(&again) && estimated == true, "{out}");
-    assert!(words(&succeed(&["inspect", &two]).0).contains("except about "));
+    let [again, compared] = ["rows", "compared"].map(|key| out["rows_learned_again"][key].as_u64().unwrap());
+    assert!(
+        (400..=512).contains(&again) && (again..4000).contains(&compared) && out["rows_learned_again"]["at_least"] == true,
+        "{out}"
+    );
+    let said = words(&succeed(&["inspect", &two]).0);
+    assert!(said.contains(&format!("except at least {again} that are equal to rows of an earlier run (")), "{said}");
 }

@@ -82,6 +82,51 @@ fn the_parts_of_any_model_add_up() {
     }
 }
 
+/// Where rows are whitened, the part of a column is that of the column in the data: if one column changes, the score changes by as much as its
+/// part, and the parts of the other columns stay. For a weight vector, and for weight vectors beside terms whose kernels see nothing of the rows.
+#[test]
+fn columns_of_whitened_rows_are_those_of_the_data() {
+    let mut random = Random(11);
+    let x: Vec<f64> = (0..300)
+        .flat_map(|_| {
+            let a = random.number();
+            [a, 0.8 * a + 0.3 * random.number(), random.number() - 0.5 * a]
+        })
+        .collect();
+    let y: Vec<f64> = x.chunks(3).map(|x| 3.0 * x[0] - 2.0 * x[1] + x[2]).collect();
+    let fixed = "scale = { fixed = { shift = [0.1, 0, 0.2], factor = [2, 1, 0.5], whiten = [0.8, -0.5, 1.2] } }";
+    let settings = [
+        format!("loss = 'squared'\nkernel = 'linear'\noffset = true\n{fixed}"),
+        "loss = 'squared'\nkernel = 'auto'\noffset = true\nscale = 'whiten'".into(),
+    ];
+    for settings in settings {
+        let mut learner = Learner::new(Config::from_toml(&settings).unwrap()).unwrap();
+        learner.learn(&Batch::of_f64(&x, 3).numbers(&y)).unwrap();
+        let of = |x: &[f64]| explain(&learner, x, &[], 1000).unwrap().remove(0);
+        let adds = |row: &Value| {
+            let mut found = [0.0; 3];
+            for column in row["columns"].as_array().unwrap() {
+                found[column["column"].as_str().unwrap().parse::<usize>().unwrap() - 1] = column["adds"][0].as_f64().unwrap();
+            }
+            found
+        };
+        let terms = |row: &Value| {
+            row.get("terms")
+                .map_or(0.0, |terms| terms.as_array().unwrap().iter().map(|term| term["adds"][0].as_f64().unwrap()).sum())
+        };
+        for j in 0..3 {
+            let (before, mut moved) = (of(&x[..3]), x[..3].to_vec());
+            moved[j] += 0.25;
+            let after = of(&moved);
+            let score = |row: &Value| row["score"][0].as_f64().unwrap() - terms(row);
+            let (a, b) = (adds(&before), adds(&after));
+            assert!((score(&after) - score(&before) - (b[j] - a[j])).abs() < 1e-5, "{settings} {j}: {before} {after}");
+            assert!((0..3).all(|other| other == j || a[other] == b[other]), "{settings} {j}: {before} {after}");
+            assert!((b[j] - a[j]).abs() > 1e-3, "{settings} {j}: {before} {after}");
+        }
+    }
+}
+
 /// With nothing set, weight vectors learn beside the terms: the answer has `terms` and `columns`, and `others_add` has what is not listed of
 /// both, as docs/serve.md says.
 #[test]

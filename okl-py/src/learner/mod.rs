@@ -534,7 +534,8 @@ impl Learner {
     }
 
     /// The weights of linear functions that learn beside the terms (``kernel="auto"`` for dense rows), (features, outputs), in the units of the
-    /// targets; None without them. They multiply columns in their frame, clipped at 64 where kernels clip at 8.
+    /// targets; None without them. They multiply columns in their frame, clipped at 64 where kernels clip at 8; with ``scale="whiten"`` they
+    /// multiply the same whitened columns as the kernels get.
     #[getter]
     fn linear_weights<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
         let (weights, shape) = self.shared.read(py, |m| (m.linear_weights(), [m.features(), m.outputs()]))?;

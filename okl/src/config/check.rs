@@ -214,8 +214,13 @@ impl Config {
             return refuse("scale", reason.into());
         }
         if let Scale::Fixed { shift, factor, log_units, limit, follow, whiten } = &self.scale {
-            if !whiten.is_empty() && !self.can_whiten() {
-                return refuse("scale", "a fixed scale can whiten only with a kernel of distance and anchor = first".into());
+            let is_weight_vector = self.uses_weights() && self.is_linear();
+            if !(whiten.is_empty() || self.can_whiten() || is_weight_vector) {
+                return refuse(
+                    "scale",
+                    "a fixed scale can whiten only with anchor = first and a kernel of distance, or weights of a linear kernel"
+                        .into(),
+                );
             }
             let Some(size) = whitening::size(whiten.len()).filter(|size| *size <= shift.len()) else {
                 let (found, columns) = (whiten.len(), shift.len());

@@ -89,25 +89,34 @@ pub(crate) struct UnitChange {
     pub moved: f64,
 }
 
+/// Brings weights and an offset into other units of the columns: with w' = w s / s' and b' = b + sum_j w_j s_j (c'_j - c_j), the score of a row
+/// that is not clipped stays as it is.
+pub(crate) fn into_other_units(changes: &[UnitChange], weights: &mut [Term], offset: &mut Term) {
+    for (weight, UnitChange { factor, moved }) in weights.iter_mut().zip(changes) {
+        offset.add_scaled(weight, *moved);
+        *weight = weight.scaled(*factor);
+    }
+}
+
 impl<F, L: Loss, S: StepSize, B, R: Regulariser> Engine<F, L, S, B, R> {
-    /// Brings the weight vectors into other units of the columns: with w' = w s / s' and b' = b + sum_j w_j s_j (c'_j - c_j), the score of a row
-    /// that is not clipped stays what it is. Norms are computed again, and the certificates of regret begin anew.
-    pub(crate) fn rescale_linear(&mut self, changes: &[UnitChange]) {
+    /// Replaces the weights and the offset of every weight vector. Norms are computed again, and the certificates of regret begin anew.
+    pub(crate) fn change_linear(&mut self, features: usize, change: impl Fn(&mut [Term], &mut Term)) {
         let Engine { heads, linear, bank, losses, rules, .. } = self;
         let first = heads.len();
         let lost = bank.as_ref().map_or(Vec::new(), |bank| bank.lost_more_than_heads());
-        let (mut term, mut scaled) = (Term::default(), Term::default());
+        let mut weights = vec![Term::default(); features];
         for (h, head) in linear.heads.iter_mut().enumerate() {
             let (averaged, mut norm2) = (head.f.riders().mean, 0.0);
-            for (j, UnitChange { factor, moved }) in changes.iter().enumerate() {
-                head.f.get(j, &mut term);
-                for o in 0..head.offset.len() {
-                    head.offset[o] += term.alpha[o] * moved;
-                    head.offset_mean[o] += if averaged { term.mean[o] * moved } else { 0.0 };
-                }
-                scaled.set_scaled(&term, *factor);
-                norm2 += dot(&scaled.alpha, &scaled.alpha);
-                head.f.set(j, &scaled);
+            weights.iter_mut().enumerate().for_each(|(j, weight)| head.f.get(j, weight));
+            let mut offset = Term { alpha: head.offset.clone(), mean: head.offset_mean.clone(), ..Term::default() };
+            change(&mut weights, &mut offset);
+            head.offset = offset.alpha;
+            if averaged {
+                head.offset_mean = offset.mean;
+            }
+            for (j, weight) in weights.iter().enumerate() {
+                norm2 += dot(&weight.alpha, &weight.alpha);
+                head.f.set(j, weight);
             }
             head.norms = Norms { f2: norm2, mass: norm2.sqrt(), ..Norms::default() };
             let rests = bank.as_ref().is_some_and(|bank| bank.rests(first + h));
@@ -145,7 +154,8 @@ mod tests {
         // u = (x - c) s with c = 0, s = 1, and u' = (x - 2) 3, (x + 1) / 4.
         let (row, there) = ([0.3, -1.2], [(0.3 - 2.0) * 3.0, (-1.2 + 1.0) / 4.0]);
         let before = scores(&learner, row);
-        learner.engine.rescale_linear(&[UnitChange { factor: 1.0 / 3.0, moved: 2.0 }, UnitChange { factor: 4.0, moved: -1.0 }]);
+        let changes = [UnitChange { factor: 1.0 / 3.0, moved: 2.0 }, UnitChange { factor: 4.0, moved: -1.0 }];
+        learner.engine.change_linear(2, |weights, offset| into_other_units(&changes, weights, offset));
         let after = scores(&learner, there);
         assert!(before.len() == 10 && before.iter().any(|z| z.abs() > 0.5));
         assert!(before.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-12), "{before:?} {after:?}");

@@ -465,7 +465,8 @@ impl Learner {
     /// Of a bank with weight vectors beside its terms (`heads = mixed`): the weighted sum of these vectors, feature by feature, one number per
     /// output. None for other learners.
     ///
-    /// They multiply features in their frame that are clipped at [`Learner::linear_limit`], and their part of the scores is added to that of
+    /// They multiply features in their frame that are clipped at [`Learner::linear_limit`] and then whitened, if rows are
+    /// ([`Learner::whitening`]), and their part of the scores is added to that of
     /// the terms. Their offsets are in [`Learner::predicting_offset`].
     ///
     /// ```
@@ -488,7 +489,8 @@ impl Learner {
         (!self.engine.linear.heads.is_empty()).then_some(sums)
     }
 
-    /// The limit at which the features of [`Learner::linear_weights`] are clipped, if there is one; it is further than [`Learner::limit`].
+    /// The limit at which the features of [`Learner::linear_weights`] are clipped, if there is one; where rows are not whitened, it can be further
+    /// than [`Learner::limit`].
     pub fn linear_limit(&self) -> Option<f64> {
         self.frame.further().map_or(self.frame.limit, |frame| frame.limit)
     }

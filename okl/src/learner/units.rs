@@ -43,11 +43,11 @@
 //! Stationary columns do not change their units: see benchmarks/units.md for how often that fails.
 
 use crate::config::Scale;
-use crate::engine::linear::UnitChange;
+use crate::engine::linear::{UnitChange, into_other_units};
 use crate::learner::rows::KeptRows;
 use crate::learner::scaling::{Frame, resolution};
 use crate::learner::warmup::after_examples;
-use crate::learner::{Learner, Part};
+use crate::learner::{Learner, Part, whitening};
 
 /// The largest number of examples between two looks.
 const WINDOW: usize = 128;
@@ -445,7 +445,11 @@ impl Learner {
         let change =
             |((new, old), (to, from)): ((&f64, &f64), (&f64, &f64))| UnitChange { factor: old / new, moved: old * (to - from) };
         let changes: Vec<UnitChange> = units().zip(shifts).map(change).collect();
-        self.engine.rescale_linear(&changes);
+        self.engine.change_linear(self.features, |weights, offset| {
+            whitening::weights_of_columns(&frame.whiten, weights);
+            into_other_units(&changes, weights, offset);
+            whitening::weights_of_whitened(&frame.whiten, weights);
+        });
         self.frame.clone_from(frame);
         if let Scale::Fixed { shift, factor, .. } = &mut self.config.scale {
             (*shift, *factor) = (frame.shift.clone(), frame.factor.clone());
@@ -573,6 +577,36 @@ mod tests {
         let of = |w: u32, i: u32| libm::cos(f64::from(64 * w + i) * 1e-3) + 0.1 * libm::sin(f64::from(i));
         let windows: Vec<Vec<f64>> = (0..200).map(|w| (0..64).map(|i| of(w, i)).collect()).collect();
         assert!(units_of(&windows).iter().all(|unit| near(*unit, 0.1)));
+    }
+
+    /// Weight vectors of a bank keep their scores when units change, also where rows are whitened.
+    #[test]
+    fn weight_vectors_keep_their_scores() {
+        for scale in ["standard", "whiten"] {
+            let x: Vec<f64> = (0..600)
+                .flat_map(|i| {
+                    let a = libm::sin(f64::from(i) * 0.7);
+                    [a, a + 0.3 * libm::cos(f64::from(i) * 1.3), f64::from(i % 7)]
+                })
+                .collect();
+            let y: Vec<f64> = x.chunks(3).map(|x| 3.0 * x[0] - x[1] + 0.5 * x[2]).collect();
+            let settings = format!("kernel = 'auto'\nloss = 'squared'\noffset = true\nwarmup = 64\nscale = '{scale}'");
+            let mut learner = Learner::new(crate::Config::from_toml(&settings).unwrap()).unwrap();
+            learner.learn(&crate::Batch::of_f64(&x, 3).numbers(&y)).unwrap();
+            let scores = |learner: &Learner| -> Vec<f64> {
+                let (weights, offset) = (learner.linear_weights().unwrap(), learner.predicting_offset()[0]);
+                let score = |x: &[f64]| weights.iter().zip(learner.framed_row(x)).map(|(w, u)| w * f64::from(u)).sum::<f64>();
+                x.chunks(3).take(50).map(|x| offset + score(x)).collect()
+            };
+            let before = scores(&learner);
+            let mut frame = learner.frame.clone();
+            frame.factor.iter_mut().zip([0.5, 1.0, 0.8]).for_each(|(f, by)| *f *= by);
+            frame.shift.iter_mut().zip([0.25, 0.0, -1.0]).for_each(|(m, by)| *m += by);
+            learner.change_frame(&frame);
+            let after = scores(&learner);
+            assert!(learner.frame == frame && before.iter().any(|z| z.abs() > 0.5));
+            assert!(before.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-5), "{scale}: {before:?} {after:?}");
+        }
     }
 
     #[test]

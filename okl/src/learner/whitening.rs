@@ -9,6 +9,8 @@
 //! A column that did not vary is left as it is, and it has no effect on the others. T ends with the last column that varies; features after
 //! it, and features that come later, are left as they are. T is fixed after the warm-up. Where units follow the stream, they change the columns before T is applied.
 
+use crate::coordinates::Term;
+
 /// The part of the mean variance in the covariance. benchmarks/novelty.md compares it with others.
 const SHRINKAGE: f64 = 0.3;
 
@@ -23,6 +25,10 @@ pub(crate) fn entries(rows: usize) -> usize {
 /// The number of rows of a triangle with this many entries; none if no triangle has as many.
 pub(crate) fn size(count: usize) -> Option<usize> {
     (0..=MOST_WHITENED).find(|rows| entries(*rows) == count)
+}
+
+fn rows_of(triangle: &[f64]) -> usize {
+    size(triangle.len()).unwrap_or(0)
 }
 
 /// The triangle T, row by row, for rows that are scaled. Empty if no column varies, or too many do.
@@ -90,6 +96,26 @@ pub(crate) fn undo(triangle: &[f64], row: &[f32]) -> Vec<f64> {
     found
 }
 
+/// Weights of whitened numbers become weights of the scaled columns: v = T' w gives <w, T z> = <v, z>.
+pub(crate) fn weights_of_columns(triangle: &[f64], weights: &mut [Term]) {
+    for j in 0..rows_of(triangle).min(weights.len()) {
+        let (before, after) = weights.split_at_mut(j + 1);
+        let mut sum = before[j].scaled(triangle[entries(j) + j]);
+        after.iter().zip(j + 1..rows_of(triangle)).for_each(|(w, i)| sum.add_scaled(w, triangle[entries(i) + j]));
+        before[j] = sum;
+    }
+}
+
+/// Weights of the scaled columns become weights of whitened numbers: the inverse of [`weights_of_columns`].
+pub(crate) fn weights_of_whitened(triangle: &[f64], weights: &mut [Term]) {
+    for j in (0..rows_of(triangle).min(weights.len())).rev() {
+        let (before, after) = weights.split_at_mut(j + 1);
+        let mut rest = before[j].scaled(1.0);
+        after.iter().zip(j + 1..rows_of(triangle)).for_each(|(w, i)| rest.add_scaled(w, -triangle[entries(i) + j]));
+        before[j] = rest.scaled(1.0 / triangle[entries(j) + j]);
+    }
+}
+
 /// The lower half of the covariance of some columns, as many numbers per row of it as there are columns.
 fn covariance(rows: &[f32], features: usize, columns: &[usize]) -> Vec<f64> {
     let (count, size) = ((rows.len() / features) as f64, columns.len());
@@ -144,6 +170,32 @@ mod tests {
             [a, b, a + b + 0.1 * (i as f32 * 2.1).sin(), 5.0]
         };
         (0..200).flat_map(row).collect()
+    }
+
+    /// <w, T z> = <v, z>, for two outputs and four columns, of which the last is not whitened; and back again.
+    #[test]
+    fn weights_of_columns_have_the_same_scores() {
+        let triangle = triangle(&rows(), 4);
+        let of = |j: usize| Term { alpha: vec![1.0 + j as f64, -0.5], mean: vec![0.25 * j as f64, 2.0], trace: vec![0.0; 2] };
+        let whitened: Vec<Term> = (0..4).map(of).collect();
+        let mut columns = whitened.clone();
+        weights_of_columns(&triangle, &mut columns);
+        for z in rows().chunks_exact(4).take(20) {
+            let mut u = z.to_vec();
+            apply(&triangle, &mut u, 4, 1e15);
+            let score = |weights: &[Term], row: &[f32], of: fn(&Term) -> f64| -> f64 {
+                weights.iter().zip(row).map(|(w, u)| of(w) * f64::from(*u)).sum()
+            };
+            for of in [|w: &Term| w.alpha[0], |w: &Term| w.alpha[1], |w: &Term| w.mean[0]] {
+                let (a, b) = (score(&whitened, &u, of), score(&columns, z, of));
+                assert!((a - b).abs() < 1e-5 * (1.0 + a.abs()), "{a} {b}");
+            }
+        }
+        assert!(columns[0].alpha != whitened[0].alpha && columns[3].alpha == whitened[3].alpha);
+        weights_of_whitened(&triangle, &mut columns);
+        for (a, b) in columns.iter().zip(&whitened) {
+            assert!(a.alpha.iter().chain(&a.mean).zip(b.alpha.iter().chain(&b.mean)).all(|(a, b)| (a - b).abs() < 1e-12));
+        }
     }
 
     /// The covariance of the whitened rows, plus the part that was added, is the identity: T ((1 - s) C + s m I) T' = I.

@@ -218,7 +218,7 @@ const REFUSALS: &[Refusal] = &[
     ("scale = 'whiten'\nkernel = 'linear'", "scale", &["kernels of distance", "standard"]),
     ("scale = 'whiten'\nanchor = 'none'", "scale", &["anchor = first"]),
     (
-        "kernel = 'linear'\nscale = { fixed = { shift = [1.0], factor = [1.0], whiten = [1.0] } }",
+        "kernel = 'linear'\nform = 'terms'\nscale = { fixed = { shift = [1.0], factor = [1.0], whiten = [1.0] } }",
         "scale",
         &["kernel of distance"],
     ),
