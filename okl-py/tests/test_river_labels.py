@@ -210,7 +210,6 @@ def test_ctrl_c_leaves_the_classes_of_the_rows_that_were_learned():
     model = okl.river.KernelClassifier(gamma=0.5, scale="none", loss="softmax")
     model.learn_many(X[:10], y[:10])
 
-
     def interrupt():
         # Readers see the rows that were learned so far, so this does not depend on the speed of the machine.
         while model.learner.examples < 1_000:
