@@ -29,14 +29,19 @@ pub fn evaluate(args: &Evaluate) -> anyhow::Result<bool> {
     learner.set_threads(args.threads)?;
     learner.set_place(device::open(&args.device)?);
     let position = position.unwrap_or_default();
+    let ignore = all_names(&args.ignore);
+    // The column of weights of the rows that were learned, unless it is named or left out here. (In files of older versions it can be a feature.)
+    let feature = |name: &String| position.schema.as_ref().is_some_and(|schema| schema.columns().contains(name));
+    let learned = position.way.weight.clone().filter(|name| args.weight.is_none() && !ignore.contains(name) && !feature(name));
     let options = Options {
         format: args.format.map(Format::from),
         encoding: args.encoding,
         header: args.header.map(Header::is_there).or(position.way.header),
         targets: all_names(&args.target),
-        ignore: all_names(&args.ignore),
+        ignore,
         keep: args.by.iter().cloned().collect(),
-        weight: args.weight.clone().or(position.way.weight.clone()),
+        inherited: learned.iter().cloned().collect(),
+        weight: args.weight.clone().or(learned),
         want_target: task_of(learner.config()) != Task::Novelty,
         skip_bad_rows: args.on_bad_row == Some(BadRow::Skip),
         number_targets: task_of(learner.config()) == Task::Numbers && args.on_bad_row == Some(BadRow::Skip),

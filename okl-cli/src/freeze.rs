@@ -28,6 +28,7 @@ pub fn freeze(args: &Freeze) -> anyhow::Result<()> {
     let mut plain = bank.freeze()?;
     if let Some(position) = position {
         let progress = position.progress.saved_with(&plain);
+        let progress = if bank.members().len() < 2 { progress } else { progress.of_member() };
         plain.set_position(serde_json::to_vec(&Position { progress, given: None, ..position })?);
     }
     let bytes = plain.to_bytes();

@@ -3,7 +3,7 @@
 use okl::basis::Basis;
 use okl::budget::BudgetRule;
 use okl::certificate::AlertRate;
-use okl::config::{KernelRule, Member, Threshold};
+use okl::config::{KernelRule, Member, Shrink, Threshold};
 use okl::engine::head::Average;
 use okl::kernel::{AnyKernel, DotKernel};
 use okl::loss::{Loss, Reads};
@@ -41,7 +41,7 @@ const DIGITS: usize = 8;
 pub struct Measured {
     /// The standard deviation of its scores.
     pub score_deviation: Option<f64>,
-    /// The sum of its losses.
+    /// The sum of its losses; none if the regret certificate is on other losses.
     pub total_loss: Option<f64>,
 }
 
@@ -63,15 +63,22 @@ pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
     }
     let norm = learner.norm2_over_terms().max(0.0).sqrt();
     let offset = learner.offset().iter().map(|b| b * b).sum::<f64>().sqrt();
-    if let (Some(bound), Some(loss)) = (learner.regret_bound(norm, offset), measured.total_loss)
+    // The bound on a plain learner is on the losses of its last hypotheses. Where their average predicts, other losses are shown.
+    let averaged =
+        learner.members().len() < 2 && learner.config().average.given().is_some_and(|average| *average != Average::None);
+    if let (Some(bound), Some(loss)) = (learner.regret_bound(norm, offset), measured.total_loss.filter(|_| !averaged))
         && bound < loss
     {
         let each = figure(bound / learner.examples().max(1) as f64);
         // The losses that are shown do not contain the weights of classes.
         let weighted = if learner.config().class_weight.is_none() { "" } else { ", each times the weight of its class," };
         let beside = if offset > 0.0 { format!(" and an offset of up to {}", figure(offset)) } else { String::new() };
+        let penalties = match learner.config().shrink {
+            Shrink::Always => " and penalties",
+            Shrink::OnUpdate => " and penalties (which count at updates only, shrink = on_update)",
+        };
         lines.push(format!(
-            "Losses and penalties{weighted} add up to at most {} more than those of the best fixed function with a norm of up to {}{beside}, as this model \
+            "Losses{penalties}{weighted} add up to at most {} more than those of the best fixed function with a norm of up to {}{beside}, as this model \
              has: {each} per example.",
             figure(bound),
             figure(norm)
@@ -195,6 +202,7 @@ fn is_translation_invariant(learner: &Learner) -> bool {
 
 /// The share of examples outside, over all examples of all runs, and the requested share nu.
 fn rate_in_words(learner: &Learner, rate: &AlertRate) -> String {
+    let weighted = if learner.config().class_weight.is_none() { "" } else { ", each with the weight of its class," };
     let name = match learner.config().loss.reads() {
         Reads::Nothing => "Alert rate",
         Reads::Sign | Reads::Class => "Examples inside the margin",
@@ -205,7 +213,7 @@ fn rate_in_words(learner: &Learner, rate: &AlertRate) -> String {
         true => format!(", guaranteed within {} percentage points", figure(100.0 * rate.bound)),
         false => format!("; nothing is guaranteed: {}", no_guarantee(rate)),
     };
-    format!("{name} since the model began: {} (requested {}{guarantee}).", percent(rate.rate), percent(rate.nu))
+    format!("{name}{weighted} since the model began: {} (requested {}{guarantee}).", percent(rate.rate), percent(rate.nu))
 }
 
 /// Why the bound on the distance from nu says nothing.
@@ -285,7 +293,7 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String], name: i
         "feature_names": names, "hash_bits": position.schema.as_ref().and_then(Schema::hash_bits), "missing": missing(position), "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "step_sizes": learner.step_sizes(), "theta": learner.theta(),
         "offset": learner.predicting_offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate().filter(|_| alerts), "outside_rate": learner.alert_rate().filter(|_| !alerts),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": rule_of(learner, m), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
-        "threshold": learner.threshold(), "bytes": learner.bytes(), "bytes_while_learning": memory::while_learning(learner), "warming_up": learner.warming_up(), "certificates": certificates(learner, position.progress.measured()),
+        "threshold": learner.threshold(), "bytes": learner.bytes(), "bytes_while_learning": memory::while_learning(learner), "warming_up": learner.warming_up(), "certificates": certificates(learner, position.progress.measured(learner)),
         "health": health(learner, name), "unit_changes": learner.unit_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "weight_changes": learner.weight_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": why_so_many(learner, verdict.words()) })),
     })
 }
@@ -333,7 +341,7 @@ fn in_words(learner: &Learner, position: &Position, names: &[String], [did, hash
     lines.retain(|(_, value)| !value.is_empty());
     let [settings, learned] = settings_in_words(learner, position);
     let lines = lines.iter().map(|(name, value)| named(name, value));
-    let certificates = certificates(learner, position.progress.measured());
+    let certificates = certificates(learner, position.progress.measured(learner));
     let health = health(learner, source(position, names)).into_iter().map(|line| format!("warning: {line}"));
     let certificates = certificates.into_iter().chain(health).map(|line| wrapped(&line, "    "));
     lines.chain(settings).chain(learned).chain(certificates).map(|line| format!("  {line}\n")).collect()

@@ -32,6 +32,9 @@ pub struct Progress {
     /// The examples that are equal to rows of an earlier run, which the model had learned.
     #[serde(default, skip_serializing_if = "Equal::is_none")]
     again: Equal,
+    /// Whether the learner was in its warm-up when this run began.
+    #[serde(skip)]
+    warming_up: bool,
 }
 
 /// Adds to the words about a model that its first rows, `replayed` of them, came in a random order. `examples`: the examples that it has learned.
@@ -54,6 +57,10 @@ fn is_zero(number: &u64) -> bool {
 struct Learned {
     #[serde(deserialize_with = "number")]
     loss: f64,
+    /// The rows whose losses are those of the regret certificate. Rows of a warm-up are learned again with other settings, and those that a
+    /// bank has learned before its leader was frozen have the losses of the bank. 0 in files of older versions, where that is not known.
+    #[serde(default)]
+    certified: u64,
     scores: u64,
     #[serde(deserialize_with = "number")]
     mean: f64,
@@ -62,8 +69,9 @@ struct Learned {
 }
 
 impl Learned {
-    fn add(&mut self, loss: f64, scores: &[f64]) {
+    fn add(&mut self, loss: f64, scores: &[f64], certified: bool) {
         self.loss += loss;
+        self.certified += u64::from(certified);
         for score in scores {
             self.scores += 1;
             let away = score - self.mean;
@@ -124,7 +132,7 @@ impl Progress {
             self.learned = Some(Learned::default());
         }
         if let (Some(learned), Some(loss)) = (&mut self.learned, row.loss) {
-            learned.add(loss, row.scores);
+            learned.add(loss, row.scores, !self.warming_up);
         }
         let Some(error) = error else { return };
         self.all.add(error, row.weight);
@@ -156,9 +164,16 @@ impl Progress {
         };
         self.elsewhere += learner.examples().saturating_sub(counted);
         self.saved = Some(learner.examples());
+        self.warming_up = learner.warming_up();
         if self.elsewhere > 0 {
             self.learned = None;
         }
+    }
+
+    /// The same sums for the member of a bank, which were measured with the bank.
+    pub fn of_member(mut self) -> Progress {
+        self.learned.iter_mut().for_each(|learned| learned.certified = 0);
+        self
     }
 
     /// The examples so far that are equal to rows of an earlier run.
@@ -176,11 +191,12 @@ impl Progress {
         Progress { saved: Some(learner.examples()), ..self.clone() }
     }
 
-    /// The sum of the losses and the deviation of the scores, against which certificates are held.
-    pub fn measured(&self) -> Measured {
-        let Some(Learned { loss, scores, squares, .. }) = self.learned else { return Measured::default() };
+    /// The sum of the losses and the deviation of the scores of this learner, against which certificates are held.
+    pub fn measured(&self, learner: &Learner) -> Measured {
+        let Some(Learned { loss, scores, squares, certified, .. }) = self.learned else { return Measured::default() };
         let score_deviation = (scores > 1).then(|| (squares / scores as f64).sqrt()).filter(|deviation| deviation.is_finite());
-        Measured { score_deviation, total_loss: Some(loss).filter(|loss| loss.is_finite()) }
+        let total_loss = Some(loss).filter(|loss| loss.is_finite() && certified == learner.examples());
+        Measured { score_deviation, total_loss }
     }
 
     fn r2(&self) -> Option<f64> {

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import okl
+from okl import _average
 
 TERMS: dict[str, Any] = {
     "loss": "squared",
@@ -407,3 +410,49 @@ def test_help_explains_every_field():
     for field in okl.Average._fields:
         assert "Alias for field" not in (getattr(okl.Average, field).__doc__ or "Alias for field")
     assert "the mean of the models' scores" in (okl.average.__doc__ or "")
+
+
+def test_the_classes_of_all_models_are_counted() -> None:
+    """Balanced weights go on from the rows of all models; those of the start count once."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 2))
+    y = np.where(X[:, 0] > 1.0, 1, -1)
+    settings: dict[str, Any] = {**TERMS, "loss": "hinge", "classes": [-1, 1], "class_weight": "balanced"}
+    start = okl.Learner(**settings)
+    start.learn(X[:100], y[:100])
+    models = [okl.Learner.from_bytes(start.to_bytes()) for _ in range(2)]
+    for model, rows in zip(models, (slice(100, 300), slice(300, 700))):
+        model.learn(X[rows], y[rows])
+    mean = okl.average(models, start=start).model
+    counts = _average.ModelFile(mean.to_bytes()).tensors["class.counts"]
+    assert counts.tolist() == [(y == -1).sum(), (y == 1).sum()] and mean.examples == 700
+    mean.learn(X[:10], y[:10])
+
+
+def test_the_mean_has_no_errors_of_its_first_model(command_line: list[str], tmp_path: Path) -> None:
+    """The command line stores the errors of a run in its model. They are those of the first model, and not of the mean."""
+    rng = np.random.default_rng(0)
+    models = []
+    for name in ("a", "b"):
+        x = rng.normal(size=300)
+        rows = "".join(f"{u},{np.sin(u)}\n" for u in x)
+        (tmp_path / f"{name}.csv").write_text("x,y\n" + rows)
+        settings = ["--kernel", "gaussian:1", "--step", "constant:0.3", "--lambda", "0.001", "--scale", "none"]
+        learn = ["learn", tmp_path / f"{name}.csv", "--target", "y", *settings, "--quiet", "--save-model", "recent"]
+        run(command_line, *learn, "-o", tmp_path / f"{name}.okl")
+        models.append(okl.load(tmp_path / f"{name}.okl"))
+    assert "error" in run(command_line, "inspect", tmp_path / "a.okl")
+    mean = okl.average(models).model
+    mean.save(tmp_path / "mean.okl")
+    said = run(command_line, "inspect", tmp_path / "mean.okl")
+    assert "error" not in said.split("certif")[0] and "another program" not in said, said
+    # It still reads the columns by name.
+    (tmp_path / "new.csv").write_text("z,x\n5,0.25\n")
+    scores = run(command_line, "predict", tmp_path / "mean.okl", tmp_path / "new.csv")
+    assert float(scores.split(",")[-1]) == mean.predict([[0.25]])[0]
+
+
+def run(command_line: list[str], *arguments: Any) -> str:
+    done = subprocess.run([*command_line, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr if arguments[0] != "predict" else done.stdout

@@ -43,6 +43,12 @@ pub(super) fn agree(options: &mut Options) -> Result<(), String> {
     if let Some(name) = options.ignore.iter().find(|name| is_used(schema, name)) {
         return Err(format!("--ignore {name}: the model was trained with this column, so it cannot be ignored"));
     }
+    let special = [("--id", &options.id), ("--weight", &options.weight)];
+    if let Some((flag, Some(name))) =
+        special.into_iter().find(|(_, name)| name.as_ref().is_some_and(|name| is_used(schema, name)))
+    {
+        return Err(format!("{flag} {name}: this column is a feature of the model; name another column"));
+    }
     let learned = schema.hash_bits();
     if let Some(bits) = options.hash_bits.filter(|bits| Some(*bits) != learned) {
         let had = learned.map_or("without --hash-bits".into(), |bits| format!("with --hash-bits {bits}"));
@@ -115,8 +121,10 @@ fn one_use(options: &Options) -> Result<(), String> {
                 "--target and --ignore both name the column '{name}'; a target is no feature, so remove it from --ignore"
             ));
         }
-        if let Some(name) = twice(&options.features) {
-            return Err(format!("--target and --features both name the column '{name}'; a column has one use"));
+        let named = |name: &Option<String>| name.clone().filter(|name| options.features.contains(name));
+        let twice = [("--target", twice(&options.features)), ("--id", named(&options.id)), ("--weight", named(&options.weight))];
+        if let Some((flag, Some(name))) = twice.into_iter().find(|(_, name)| name.is_some()) {
+            return Err(format!("{flag} and --features both name the column '{name}'; a column has one use"));
         }
     }
     match (options.hash_bits, options.missing) {

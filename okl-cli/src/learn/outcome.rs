@@ -184,7 +184,7 @@ impl Session<'_> {
             training: run.training_summary(&schema.targets),
             held_out,
             not_scored,
-            certificates: inspect::certificates(saved, progress.measured()),
+            certificates: inspect::certificates(saved, progress.measured(saved)),
             warnings: worse
                 .into_iter()
                 .chain(explains_less)

@@ -112,3 +112,38 @@ fn features_that_are_made_from_texts_are_not_taken_by_number() {
     let svm = folder.write("a.svm", "1 1:1 2:3\n");
     fail(&["predict", &model, &svm], 2, &["a.svm", "'colour=red' from the column 'colour'", "colour, n"]);
 }
+
+/// A feature of the model cannot be a column of weights or ids; it used to stay a feature, and the flag did nothing.
+#[test]
+fn a_feature_gives_no_weights() {
+    let folder = Folder::new("inherited-features");
+    let (data, model) = (folder.write("a.csv", weighted(120, 1, "a,b,w,id,y")), folder.path("m.okl"));
+    succeed(&["learn", &data, "--target", "y", "--quiet", "-o", &model]);
+    fail(&["evaluate", &model, &data, "--weight", "w"], 2, &["--weight w: this column is a feature of the model"]);
+    for flag in ["--weight", "--id"] {
+        let words = format!("{flag} a: this column is a feature of the model; name another column");
+        fail(&["learn", &data, "--resume", &model, flag, "a"], 2, &[&words]);
+        let words = format!("{flag} and --features both name the column 'a'");
+        fail(&["learn", &data, "--target", "y", flag, "a", "--features", "a,b"], 2, &[&words]);
+    }
+}
+
+/// `okl evaluate` takes the weights of the rows from the column from which the model took them, unless the file has none, or it is left out.
+#[test]
+fn evaluate_takes_weights_over() {
+    let folder = Folder::new("inherited-evaluate");
+    let (data, model) = (folder.write("a.csv", weighted(120, 1, "a,b,w,y")), folder.path("m.okl"));
+    succeed(&["learn", &data, "--target", "y", "--weight", "w", "--quiet", "-o", &model]);
+    let (weighted_rows, bare) =
+        (folder.write("b.csv", weighted(90, 2, "a,b,w,y")), folder.write("c.csv", weighted(90, 2, "a,b,y")));
+    let evaluated = |args: &[&str]| {
+        let out = json(&[&["evaluate", &model][..], args].concat());
+        (out["summary"]["examples"].as_u64().unwrap(), out["warnings"].to_string())
+    };
+    let (examples, said) = evaluated(&[&weighted_rows]);
+    assert!(examples == 60 && said.contains("weights are taken from the column 'w'"), "{examples} {said}");
+    let (examples, said) = evaluated(&[&weighted_rows, "--ignore", "w"]);
+    assert!(examples == 90 && !said.contains("weights"), "{examples} {said}");
+    let (examples, said) = evaluated(&[&bare]);
+    assert!(examples == 90 && said.contains("every row has the weight 1"), "{examples} {said}");
+}

@@ -560,3 +560,77 @@ fn the_regret_bound_holds_against_the_final_model() {
         assert!(bound.is_none_or(|bound| regret <= bound), "{step}: regret {regret}, bound {bound:?}");
     }
 }
+
+/// The sentence about the regret stands only where the losses that it is about are those of the scores that were shown.
+#[test]
+fn the_regret_is_that_of_the_shown_losses() {
+    let folder = Folder::new("truth-shown");
+    let draw = |i: usize, factor: usize| ((i * factor) % 1009) as f64 / 1009.0;
+    let text: String = (0..3000).map(|i| format!("{},{}\n", draw(i, 7919) * 4.0 - 2.0, 3.0 + draw(i, 104_729))).collect();
+    let (data, model) = (folder.write("r.csv", format!("x,y\n{text}")), folder.path("m.okl"));
+    let settings = ["--loss", "absolute", "--kernel", "gaussian:1", "--step", "constant:0.05", "--lambda", "0.001"];
+    let said = |flags: &[&str]| {
+        let files = ["--budget", "unlimited", "-o", &model, "--save-model", "recent"];
+        let out = json(&[&["learn", &data, "--target", "y"][..], &settings, &files, flags].concat());
+        let inspected: Value = serde_json::from_str(&succeed(&["inspect", &model, "--json"]).0).unwrap();
+        let sentence = |all: &Value| {
+            let lines = all["certificates"].as_array().unwrap();
+            lines.iter().find(|line| line.as_str().unwrap().contains("add up to at most")).map(Value::to_string)
+        };
+        assert_eq!(sentence(&out), sentence(&inspected), "{flags:?}");
+        sentence(&out)
+    };
+    assert!(said(&["--scale", "none"]).unwrap().contains("Losses and penalties add up"));
+    let on_update = said(&["--scale", "none", "--shrink", "on_update"]).unwrap();
+    assert!(on_update.contains("penalties (which count at updates only"), "{on_update}");
+    // The losses of an average are not those of the last hypotheses; rows of a warm-up are learned again with other units; and later passes
+    // are not in the losses that are shown.
+    for flags in
+        [&["--scale", "none", "--average", "uniform"][..], &["--scale", "standard"], &["--scale", "none", "--passes", "2"]]
+    {
+        assert_eq!(said(flags), None, "{flags:?}");
+        let learner = okl::Learner::load(&model).unwrap();
+        assert!(learner.regret_bound(learner.norm2().sqrt(), learner.offset()[0].abs()).unwrap() < 3000.0, "it would be shown");
+    }
+}
+
+/// The losses of a bank are not those of the member that is frozen.
+#[test]
+fn the_regret_of_a_frozen_member_is_not_that_of_its_bank() {
+    let folder = Folder::new("truth-frozen");
+    let text: String = (0..1200).map(|i| format!("{},30\n", if i % 3 == 0 { 1 } else { 0 })).collect();
+    let data = folder.write("h.csv", format!("x,y\n{text}"));
+    let [bank, member] = ["bank.okl", "member.okl"].map(|name| folder.path(name));
+    let settings = ["--loss", "absolute", "--kernel", "gaussian:0.01,gaussian:5", "--step", "constant:1", "--lambda", "0.000001"];
+    let rest = ["--scale", "none", "--offset", "false", "--average", "none", "--anchor", "none", "--save-model", "recent"];
+    let out = json(&[&["learn", &data, "--target", "y"][..], &settings, &rest, &["-o", &bank]].concat());
+    let shown = |text: &str| text.contains("add up to at most");
+    assert!(shown(&out["certificates"].to_string()), "{out}");
+    succeed(&["freeze", &bank, "-o", &member]);
+    let learner = okl::Learner::load(&member).unwrap();
+    assert!(learner.regret_bound(learner.norm2().sqrt(), 0.0).is_some_and(|bound| bound < 1200.0), "it would be shown");
+    assert!(!shown(&succeed(&["inspect", &member]).0));
+    // A copy of a plain model is this model.
+    let noisy: String = (0..1200).map(|i| format!("{},{}\n", i % 2, i % 3)).collect();
+    let noisy = folder.write("n.csv", format!("x,y\n{noisy}"));
+    let plain = ["--loss", "absolute", "--kernel", "gaussian:5", "--step", "constant:0.05", "--lambda", "0.001", "-o", &bank];
+    let out = json(&[&["learn", &noisy, "--target", "y", "--task", "numbers"][..], &plain, &rest].concat());
+    succeed(&["freeze", &bank, "-o", &member]);
+    assert!(shown(&out["certificates"].to_string()) && shown(&succeed(&["inspect", &member]).0), "{out}");
+}
+
+/// A class weight multiplies the steps of the margin, and so the shares that it holds.
+#[test]
+fn a_share_with_class_weights_says_so() {
+    let folder = Folder::new("truth-weighted-share");
+    let draw = |i: usize, factor: usize| ((i * factor) % 1009) as f64 / 1009.0;
+    let row = |i: usize| format!("{},{}\n", draw(i, 7919), if draw(i, 104_729) < 0.1 { "a" } else { "b" });
+    let data = folder.write("n.csv", format!("x,y\n{}", (0..2000).map(row).collect::<String>()));
+    let learn = ["learn", &data, "--target", "y", "--loss", "nu_hinge:0.2", "--step", "constant:0.05"];
+    let of = |flags: &[&str]| json(&[&learn[..], flags].concat())["certificates"].to_string();
+    assert!(
+        of(&["--class-weight", "a=10"])
+            .contains("Examples inside the margin, each with the weight of its class, since the model began")
+    );
+    assert!(of(&[]).contains("Examples inside the margin since the model began"));
+}

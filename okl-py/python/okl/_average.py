@@ -98,7 +98,10 @@ def average(models: Sequence[Learner], *, start: Learner | None = None) -> Avera
     check_names(models)
     mean = files[0]
     shared = 0 if start is None else (len(models) - 1) * start.examples
-    mean.put("counts", "examples", sum(model.examples for model in models) - shared)
+    examples = sum(model.examples for model in models) - shared
+    mean.put("counts", "examples", examples)
+    sum_class_counts(mean, files, start)
+    forget_progress(mean, examples)
     if mean.has_weights:
         lost, dropped = mean_of_weights(mean, files), 0
     else:
@@ -110,6 +113,32 @@ def average(models: Sequence[Learner], *, start: Learner | None = None) -> Avera
     mean.put("head.scalars", "regret.holds", 0.0)
     model = named_as(models, Learner.from_bytes(mean.packed()))
     return Average(model, lost / least_factor(models[0].config), dropped)
+
+
+def sum_class_counts(mean: "ModelFile", files: "list[ModelFile]", start: Learner | None) -> None:
+    """The examples per class, which `class_weight="balanced"` uses; those of `start` are counted once."""
+    if not any("class.counts" in file.tensors for file in files):
+        return
+    counted = [(file, 1) for file in files]
+    if start is not None:
+        counted.append((ModelFile(start.to_bytes()), 1 - len(files)))
+    counts = [(file.tensors.get("class.counts", np.zeros(0, "<u8")).astype(np.int64), times) for file, times in counted]
+    total = np.zeros(max(len(count) for count, _ in counts), np.int64)
+    for count, times in counts:
+        total[: len(count)] += times * count
+    mean.tensors["class.counts"] = total
+
+
+def forget_progress(mean: "ModelFile", examples: int) -> None:
+    """Of what the command line stores in the first model, the columns stay. Its errors and its rows are not those of the mean."""
+    position = bytes(mean.tensors["position"])
+    stored = json.loads(position) if position[:1] == b"{" else {}
+    if "schema" not in stored:
+        return
+    none = {"examples": 0, "weight": 0.0, "error": 0.0}
+    kept = {name: stored[name] for name in ("schema", "way", "given", "filled") if name in stored}
+    kept |= {"rows": 0, "progress": {"all": none, "before": none, "since": none, "saved": examples}}
+    mean.tensors["position"] = np.frombuffer(json.dumps(kept).encode(), np.uint8)
 
 
 def least_factor(config: dict[str, Any]) -> float:

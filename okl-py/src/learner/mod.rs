@@ -597,7 +597,8 @@ impl Learner {
         self.look(py, okl::Learner::threshold)
     }
 
-    /// The alert rate and a bound on its distance from nu; None for losses without nu, and before the first row.
+    /// The alert rate and a bound on its distance from nu; None for losses without nu, and before the first row. Each row counts by its weight times
+    /// that of its class (`class_weight`).
     #[getter]
     fn alert_rate(&self, py: Python<'_>) -> PyResult<Option<AlertRate>> {
         Ok(self.look(py, okl::Learner::alert_rate)?.map(AlertRate::from))

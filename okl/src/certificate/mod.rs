@@ -140,7 +140,7 @@ impl Regret {
 pub struct AlertRate {
     /// The requested rate.
     pub nu: f64,
-    /// The observed rate: the fraction of examples outside, by weight.
+    /// The observed rate: the fraction of examples outside, by the weights of rows and classes.
     pub rate: f64,
     /// Upper bound on |rate - nu|, for any data.
     pub bound: f64,

@@ -290,7 +290,8 @@ impl Learner {
         last.map(of_head).collect::<Option<Vec<f64>>>()?.into_iter().max_by(f64::total_cmp)
     }
 
-    /// The alert rate (share of examples outside) and a bound on its distance from nu; none for losses without nu.
+    /// The alert rate and a bound on its distance from nu; none for losses without nu. The rate is the share of examples outside, where each
+    /// counts by the weight of its row times that of its class.
     ///
     /// An example is counted as outside by the reported score and the threshold: the tracker's, or theta. Theta follows the last hypothesis.
     /// So where an average is reported without a tracker, the share of examples about which the two differ is added to the bound.
