@@ -57,10 +57,10 @@ fn is_zero(number: &u64) -> bool {
 struct Learned {
     #[serde(deserialize_with = "number")]
     loss: f64,
-    /// The rows whose losses are those of the regret certificate. Rows of a warm-up are learned again with other settings, and those that a
-    /// bank has learned before its leader was frozen have the losses of the bank. 0 in files of older versions, where that is not known.
-    #[serde(default)]
-    certified: u64,
+    /// The number of losses, if they are those of the regret certificate. None after a warm-up, which learns its rows again with other settings; for
+    /// the member of a bank, which has the losses of the bank; and in files of older versions, where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    certified: Option<u64>,
     scores: u64,
     #[serde(deserialize_with = "number")]
     mean: f64,
@@ -69,9 +69,9 @@ struct Learned {
 }
 
 impl Learned {
-    fn add(&mut self, loss: f64, scores: &[f64], certified: bool) {
+    fn add(&mut self, loss: f64, scores: &[f64]) {
         self.loss += loss;
-        self.certified += u64::from(certified);
+        self.certified.iter_mut().for_each(|rows| *rows += 1);
         for score in scores {
             self.scores += 1;
             let away = score - self.mean;
@@ -129,10 +129,10 @@ impl Progress {
     /// Adds an example with its error; a row without one is not counted.
     pub fn add(&mut self, error: Option<f64>, row: &Observed<'_>) {
         if self.is_empty() {
-            self.learned = Some(Learned::default());
+            self.learned = Some(Learned { certified: (!self.warming_up).then_some(0), ..Learned::default() });
         }
         if let (Some(learned), Some(loss)) = (&mut self.learned, row.loss) {
-            learned.add(loss, row.scores, !self.warming_up);
+            learned.add(loss, row.scores);
         }
         let Some(error) = error else { return };
         self.all.add(error, row.weight);
@@ -172,7 +172,7 @@ impl Progress {
 
     /// The same sums for the member of a bank, which were measured with the bank.
     pub fn of_member(mut self) -> Progress {
-        self.learned.iter_mut().for_each(|learned| learned.certified = 0);
+        self.learned.iter_mut().for_each(|learned| learned.certified = None);
         self
     }
 
@@ -195,7 +195,7 @@ impl Progress {
     pub fn measured(&self, learner: &Learner) -> Measured {
         let Some(Learned { loss, scores, squares, certified, .. }) = self.learned else { return Measured::default() };
         let score_deviation = (scores > 1).then(|| (squares / scores as f64).sqrt()).filter(|deviation| deviation.is_finite());
-        let total_loss = Some(loss).filter(|loss| loss.is_finite() && certified == learner.examples());
+        let total_loss = Some(loss).filter(|loss| loss.is_finite() && certified == Some(learner.examples()));
         Measured { score_deviation, total_loss }
     }
 

@@ -14,6 +14,9 @@ const OUTLYING: f64 = 10.0;
 /// More outliers than this share of the targets are no outliers, but the tail of the targets.
 const MOST_OUTLIERS: f64 = 0.05;
 
+/// Targets whose deviation or mean is beyond this are reported however well they are predicted.
+const MUCH_TOO_FAR: f64 = 30.0;
+
 /// The targets of one output, and how well they are predicted.
 pub struct Target {
     /// The name of the target.
@@ -123,7 +126,7 @@ impl Finding {
     }
 }
 
-/// Finds targets that are poorly predicted and not in the unit of the step sizes that are chosen for the loss. A loss with an adaptive tube or
+/// Finds targets that are not in the unit of the step sizes that are chosen for the loss: poorly predicted ones, and those that are much too far. A loss with an adaptive tube or
 /// scale learns with one setting; the gradient of every loss but the squared one is at most 1, so that its steps can be too short for targets
 /// with a large deviation. Whether another unit helps must be measured: for skewed targets it can do harm.
 pub fn finding(asked: &Config, examples: u64, outputs: &[Target]) -> Option<Finding> {
@@ -135,7 +138,8 @@ pub fn finding(asked: &Config, examples: u64, outputs: &[Target]) -> Option<Find
     };
     // Measured: the quantile loss gains from units only where its targets are much farther away.
     let limit = if matches!(*asked.loss, AnyLoss::Quantile { .. }) { 300.0 } else { 3.0 };
-    let found = outputs.iter().find(|output| output.is_poor() && output.is_far(limit));
+    let much = f64::max(limit, MUCH_TOO_FAR);
+    let found = outputs.iter().find(|output| output.is_far(if output.is_poor() { limit } else { much }));
     let found = found.filter(|_| chosen && examples >= ENOUGH)?;
     Some(Finding {
         name: found.name.clone(),

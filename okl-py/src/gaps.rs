@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyDict;
 
+use crate::columns::shown;
 use crate::errors::broken;
 use crate::rows::{Matrix, Rows};
 use crate::shared::Shared;
@@ -165,6 +166,11 @@ impl Gaps {
             found if found == known.features() => Ok(None),
             _ => Err(PyValueError::new_err(format!("features: expected {columns}, found {found}"))),
         }
+    }
+
+    /// A sentence, if learned rows had NaN in a column before its first number.
+    pub fn finding(&self, names: &[String]) -> Option<String> {
+        self.known().finding(|column| shown(column, names))
     }
 
     /// After `rows` of the rows were learned: their values count for later ones.

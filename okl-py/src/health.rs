@@ -16,7 +16,12 @@ pub fn findings(health: &Health, names: &[String]) -> Vec<String> {
         .collect()
 }
 
-pub fn dictionary<'py>(py: Python<'py>, health: &Health, names: &[String]) -> PyResult<Bound<'py, PyDict>> {
+pub fn dictionary<'py>(
+    py: Python<'py>,
+    health: &Health,
+    names: &[String],
+    findings: Vec<String>,
+) -> PyResult<Bound<'py, PyDict>> {
     let columns = health.clipped_columns.iter().map(|c| {
         let column = PyDict::new(py);
         column.set_item("column", c.column)?;
@@ -49,7 +54,7 @@ pub fn dictionary<'py>(py: Python<'py>, health: &Health, names: &[String]) -> Py
     found.set_item("unit_changes", health.unit_changes)?;
     found.set_item("rounded_values", health.rounded_values)?;
     found.set_item("rounded_columns", rounded.collect::<PyResult<Vec<_>>>()?)?;
-    found.set_item("findings", findings(health, names))?;
+    found.set_item("findings", findings)?;
     Ok(found)
 }
 

@@ -267,3 +267,20 @@ def test_a_stream_keeps_a_quantile_with_the_learning_rate_that_is_advised():
     model = KernelRegressor("quantile", quantile=0.9, learning_rate="invscaling", eta0=1.0)
     below = y[4000:] < model.partial_fit(X[:4000], y[:4000]).predict(X[4000:])
     assert abs(below.mean() - 0.9) < 0.03
+
+
+def test_a_warning_of_fit_names_the_row_of_a_large_target():
+    """The learner counts an example in every pass, and passes are in a random order. The caller knows rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 2))
+    y = np.sin(X[:, 0])
+    for rows, words in (
+        ([7], "the target 1e+06 in row 7 of y is very large"),
+        ([9, 4], "2 targets (the largest: 1e+06 in row 9 of y) are very large"),
+    ):
+        large = y.copy()
+        large[rows] = [1e6, 9e5][: len(rows)]
+        with pytest.warns(okl.HealthWarning) as caught:
+            KernelRegressor(random_state=0).fit(X, large)
+        said = " ".join(str(warning.message) for warning in caught)
+        assert words in said and "example" not in said.split("very large")[1].split(";")[0], said

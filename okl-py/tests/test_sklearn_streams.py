@@ -9,6 +9,8 @@ import okl
 
 pytest.importorskip("sklearn")
 
+from sklearn.datasets import load_diabetes, load_wine
+
 from okl.sklearn import KernelClassifier, KernelRegressor, NoveltyDetector
 
 ROWS = 700
@@ -255,3 +257,41 @@ def test_a_detector_that_was_interrupted_before_the_first_row_keeps_its_threshol
     with pytest.raises(KeyboardInterrupt):
         detector.partial_fit(X)
     assert detector.offset_ == before != detector.learner_.threshold
+
+
+def test_rows_after_a_fit_leave_a_good_model_good():
+    """More rows of the same kind, with as much noise as signal: long steps lowered R² from 0.52 to 0.09 within ten rows."""
+    for seed in (2, 3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(3000, 4))
+        y = X[:, 0] + rng.normal(size=3000)
+        model = KernelRegressor(random_state=0).fit(X[:1000], y[:1000])
+        before = model.score(X[2000:], y[2000:])
+        for first in range(1000, 1100, 10):
+            model.partial_fit(X[first : first + 10], y[first : first + 10])
+            assert model.score(X[2000:], y[2000:]) > before - 0.05
+
+
+@pytest.mark.parametrize(
+    ("load", "estimator"), [(load_diabetes, KernelRegressor), (load_wine, KernelClassifier)]
+)
+def test_a_warm_start_fits_the_new_rows(load, estimator):
+    """The second fit predicts its rows better than the model before it, and about as well as a first fit of these rows."""
+    X, y = load(return_X_y=True)
+    for seed in (0, 5, 7):
+        order = np.random.default_rng(seed).permutation(len(X))
+        first, second = np.array_split(order, 2)
+        model = estimator(random_state=0, warm_start=True).fit(X[first], y[first])
+        before = model.score(X[second], y[second])
+        after = model.fit(X[second], y[second]).score(X[second], y[second])
+        fresh = estimator(random_state=0).fit(X[second], y[second]).score(X[second], y[second])
+        assert after > before and after > fresh - 0.1
+
+
+def test_a_window_learns_a_fixed_set():
+    """With steps that fall to zero, a window would keep the terms with the shortest steps."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=3000)
+    model = KernelRegressor(budget="window:500", random_state=0).fit(X[:2000], y[:2000])
+    assert model.score(X[2000:], y[2000:]) > 0.6

@@ -211,3 +211,35 @@ def test_the_advice_for_values_that_the_kernel_hardly_sees_helps(kernel: str) ->
     assert findings(X, 0.5, "standard") == []
     assert findings(1e6 * X, 0.5, "none") == []
     assert findings(X, 0.5e12 if kernel == "gaussian" else 0.5e6, "none") == []
+
+
+def test_weights_far_from_one_are_said() -> None:
+    """Weights that add up to 1 make all steps too short."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = np.sign(X[:, 0])
+    for weight, words in (
+        (1 / 300, "a mean of 0.003333; a weight multiplies the step of its row, so the model hardly learns"),
+        (50.0, "steps are much too long"),
+    ):
+        m = okl.Learner(loss="hinge")
+        said, *_ = warning(lambda m=m, weight=weight: m.learn(X, y, weights=np.full(300, weight)))
+        assert words in said and words in m.health()["findings"][0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        okl.Learner(loss="hinge").learn(X, y, weights=rng.uniform(0, 2, 300))
+
+
+def test_cells_before_the_first_value_of_a_column_are_said() -> None:
+    rng = np.random.default_rng(0)
+    X = np.c_[1000 + rng.normal(size=400), rng.normal(size=400)]
+    y = np.sin(X[:, 0])
+    X[:2, 0] = np.nan
+    X[100, 1] = np.nan
+    m = okl.Learner(loss="squared", missing="mean")
+    said, *_ = warning(lambda: m.learn(X, y))
+    assert "column 0: 2 cells without a value came before its first value and became 0;" in said
+    assert "column 0: 2 cells" in " ".join(m.health()["findings"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        okl.Learner(loss="squared", missing="mean").learn(X[2:], y[2:])

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chunk::Chunk;
 use super::schema::{Feature, Features, Part, Schema};
+use crate::metrics::count;
 
 /// What a cell without a value becomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +101,9 @@ struct Seen {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Filled {
     seen: Vec<Seen>,
+    /// How many cells without a value came before the first value of each of these columns, in rows that were learned since the model was made or loaded.
+    #[serde(skip)]
+    early: Vec<u64>,
     /// The features that are columns of numbers; found again from the schema.
     #[serde(skip)]
     numbers: Vec<u32>,
@@ -160,6 +164,7 @@ impl Filled {
         if follows {
             self.know(schema);
             self.seen.resize(self.numbers.len(), Seen::default());
+            self.early.resize(self.numbers.len(), 0);
         }
         follows
     }
@@ -205,6 +210,25 @@ impl Filled {
         seen.map_or(0.0, |seen| seen.value)
     }
 
+    /// A sentence, if learned rows had no value in a column before its first one. They were filled with 0, which can be far from all values.
+    pub fn finding(&self, name: impl Fn(usize) -> String) -> Option<String> {
+        let columns =
+            || self.numbers.iter().zip(&self.early).zip(&self.seen).filter(|((_, early), seen)| **early > 0 && seen.count > 0);
+        let ((feature, cells), _) = columns().max_by_key(|((_, early), _)| **early)?;
+        let (count, others) = (count(*cells as f64), columns().count() - 1);
+        let cells = if *cells == 1 { "cell" } else { "cells" };
+        let likewise = match others {
+            0 => String::new(),
+            1 => " (likewise one other column)".into(),
+            n => format!(" (likewise {n} other columns)"),
+        };
+        Some(format!(
+            "column {}: {count} {cells} without a value came before its first value and became 0{likewise}; if 0 is far from its values, its unit is too large and the model is poor: \
+             begin with rows that have all values",
+            name(*feature as usize)
+        ))
+    }
+
     fn fill_row(&self, chunk: &mut Chunk, row: usize) {
         let absent: Vec<u32> = chunk.missing_in(row).collect();
         for feature in absent {
@@ -214,9 +238,11 @@ impl Filled {
 
     fn follow_row(&mut self, chunk: &Chunk, row: usize, rule: Rule) {
         let (mut absent, reach) = (chunk.missing_in(row).peekable(), chunk.reach.get(row).copied().unwrap_or(0));
-        for (feature, seen) in self.numbers.iter().zip(&mut self.seen).take_while(|(feature, _)| **feature < reach) {
+        let columns = self.numbers.iter().zip(&mut self.seen).zip(&mut self.early);
+        for ((feature, seen), early) in columns.take_while(|((feature, _), _)| **feature < reach) {
             while absent.next_if(|earlier| earlier < feature).is_some() {}
             if absent.next_if_eq(feature).is_some() {
+                *early += u64::from(seen.count == 0);
                 continue;
             }
             let value = chunk.get(row, *feature as usize);

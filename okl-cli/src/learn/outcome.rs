@@ -199,6 +199,8 @@ impl Session<'_> {
                 .chain(self.test_was_learned().filter(|_| !known))
                 .chain(large_targets.clone())
                 .chain(absent_classes(run).filter(|_| !names_absent_classes(saved)))
+                .chain(self.never_predicted(&summary))
+                .chain(self.passes.filled().finding(|column| schema.source(column)))
                 .chain(dates(schema))
                 .chain(left_out)
                 .chain(device::warning(&run.learner))
@@ -212,6 +214,18 @@ impl Session<'_> {
             past,
             kept,
         })
+    }
+
+    /// One sentence about a class that is rare, so that its rows are predicted to be of other classes.
+    fn never_predicted(&self, summary: &Summary) -> Option<String> {
+        let (class, rows) = summary.classes.as_ref()?.never_predicted()?;
+        let advice = match self.args.stream.resume.is_none() && self.asked.class_weight.is_none() {
+            true => {
+                " --class-weight balanced gives rare classes more weight: more of their rows are found, and more rows of the others are wrong."
+            }
+            false => "",
+        };
+        Some(format!("No row was predicted to be of class {class}, which {} rows have.{advice}", count(rows as f64)))
     }
 
     /// What is said about targets that are numbers: facts, and advice that was tried on a sample of the rows.

@@ -196,6 +196,7 @@ impl Metrics {
         self.examples += u64::from(example);
         self.weight += if example { row.weight } else { 0.0 };
         match (example, row.loss) {
+            (false, _) if matches!(self.detail, Detail::Novelty) => self.not_learned.without_threshold += 1,
             (false, _) => self.not_learned.without_target += 1,
             (true, None) => self.not_learned.by_the_learner += 1,
             _ => {}

@@ -62,6 +62,9 @@ pub struct Summary {
 pub struct NotLearned {
     /// The target is missing.
     pub without_target: u64,
+    /// A detector without a threshold did not judge the row.
+    #[serde(default)]
+    pub without_threshold: u64,
     /// The weight is 0.
     pub of_weight_zero: u64,
     /// The row has a target and a weight, but the learner did not use it. Example: only one class was known at that time.
@@ -73,6 +76,11 @@ impl NotLearned {
     fn reasons(&self) -> impl Iterator<Item = (&'static str, u64, &'static str)> {
         let all = [
             ("no target", self.without_target, "rows in which a target is missing (empty, NA, ?): only predicted"),
+            (
+                "not judged",
+                self.without_threshold,
+                "rows: the model has no threshold yet, which it finds from its first examples (--warmup)",
+            ),
             ("weight 0", self.of_weight_zero, "rows of weight 0: only predicted"),
             ("not learned", self.by_the_learner, "rows with a target that the learner did not use"),
         ];
@@ -184,11 +192,20 @@ pub struct ClassSummary {
     pub confusion: Confusion,
 }
 
+/// A class with fewer rows may never be predicted by chance.
+const ENOUGH_OF_CLASS: u64 = 20;
+
 impl ClassSummary {
     /// The classes of the AUC, if rows have further classes, which the model does not know.
     pub fn of_two(&self) -> Option<String> {
         let [first, second, _, ..] = &self.per_class[..] else { return None };
         Some(format!("rows of {} and {} only", cut(&first.name, 20), cut(&second.name, 20)))
+    }
+
+    /// The class of the most rows, and its number of rows, among classes of which no row was predicted to be.
+    pub fn never_predicted(&self) -> Option<(&str, u64)> {
+        let never = self.per_class.iter().filter(|class| class.precision.is_none() && class.examples >= ENOUGH_OF_CLASS);
+        never.max_by_key(|class| class.examples).map(|class| (class.name.as_str(), class.examples))
     }
 
     /// Whether rows have weights other than 1.
@@ -403,10 +420,10 @@ impl Summary {
         format!("{} over the last {}", or_dash(self.windowed_error, show), count(self.windowed_rows as f64))
     }
 
-    /// Says it if the model is no better than the no-change predictor, as the report does.
-    fn no_better_line(&self, f: &mut Formatter<'_>) -> Result {
-        match self.error.zip(self.no_change_error) {
-            Some((error, no_change)) if error >= no_change => line(f, "", "", "the model is no better over all these rows"),
+    /// Says it if the model is no better than the predictor of the line above, as the report does.
+    fn no_better_line(&self, f: &mut Formatter<'_>, other: Option<f64>) -> Result {
+        match self.error.zip(other) {
+            Some((error, other)) if error >= other => line(f, "", "", "the model is no better over all these rows"),
             _ => Ok(()),
         }
     }
@@ -416,8 +433,9 @@ impl Summary {
         let last = self.of_last(percent);
         line(f, "error", &or_dash(self.error, percent), &last)?;
         line(f, "  no change", &or_dash(self.no_change_error, percent), "by repeating the last label")?;
-        self.no_better_line(f)?;
+        self.no_better_line(f, self.no_change_error)?;
         line(f, "  majority", &or_dash(classes.majority_error, percent), "by always predicting the most frequent class")?;
+        self.no_better_line(f, classes.majority_error)?;
         line(f, "accuracy", &or_dash(self.error, right), "")?;
         line(f, "macro F1", &or_dash(classes.macro_f1, figure), "")?;
         if let Some(auc) = classes.auc {
@@ -444,7 +462,7 @@ impl Summary {
         let last = format!("{what}; {}", self.of_last(figure));
         line(f, "error", &or_dash(self.error, figure), &last)?;
         line(f, "  no change", &or_dash(self.no_change_error, figure), "by repeating the last target, 0 at first")?;
-        self.no_better_line(f)?;
+        self.no_better_line(f, self.no_change_error)?;
         writeln!(f, "{:<32}{:>12}{:>12}{:>12}{:>12}", "target", "RMSE", "MAE", "bias", "R²")?;
         for o in self.outputs.iter().take(LISTED) {
             write!(f, "  {:<30}", cut(&o.name, 29))?;

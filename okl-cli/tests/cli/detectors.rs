@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::support::{Folder, Random, succeed};
+use crate::support::{Folder, Random, json, succeed};
 
 /// Rows around 0, and in between some that are far away for a while.
 fn rows() -> String {
@@ -72,4 +72,42 @@ fn a_given_margin_is_the_threshold_of_every_row() {
     let page = folder.read("r.html");
     let table = page.split("below it by").nth(1).unwrap();
     assert!(table.contains("0.5"), "the alerts of the report have the threshold");
+}
+
+/// Rows that a detector without a threshold does not judge lack no target.
+#[test]
+fn rows_that_are_not_judged_are_called_so() {
+    let folder = Folder::new("detectors-not-judged");
+    let mut random = Random(8);
+    let mut table = |rows: usize| {
+        (0..rows).fold(String::from("a,b\n"), |all, _| all + &format!("{:.4},{:.4}\n", random.next(), random.next()))
+    };
+    let (few, more, model) = (folder.write("few.csv", table(100)), folder.write("more.csv", table(200)), folder.path("m.okl"));
+    let (_, learned) = succeed(&["learn", &few, "--task", "novelty", "-o", &model, "--test", &more]);
+    let (shown, _) = succeed(&["evaluate", &model, &more]);
+    for text in [learned, shown] {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("not judged 200 rows: the model has no threshold yet") && !words.contains("a target is missing"), "{words}");
+    }
+    let out = json(&["evaluate", &model, &more]);
+    assert_eq!(out["summary"]["not_learned"]["without_threshold"], 200);
+}
+
+/// An average that was named is the one that is used.
+#[test]
+fn a_detector_has_the_average_that_was_named() {
+    let folder = Folder::new("detectors-average");
+    let mut random = Random(9);
+    let data = (0..800).fold(String::from("a,b\n"), |all, _| all + &format!("{:.4},{:.4}\n", random.next(), random.next()));
+    let data = folder.write("d.csv", data);
+    let of = |average: &str| {
+        json(&["learn", &data, "--task", "novelty", "--loss", "nu_novelty:0.1", "--average", average])["config"]["average"]
+            .to_string()
+    };
+    assert_eq!([of("none"), of("uniform")], ["\"none\"", "\"uniform\""]);
+    assert!(
+        json(&["learn", &data, "--task", "novelty", "--loss", "nu_novelty:0.1"])["config"]["average"]
+            .to_string()
+            .contains("exponential")
+    );
 }

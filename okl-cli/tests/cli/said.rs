@@ -443,3 +443,92 @@ fn a_model_that_is_no_better_than_no_change_is_called_so() {
         assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
     }
 }
+
+/// Rows of four columns of noise; the class depends on the first one, and is "bad" in one row of 16.
+fn rare(rows: usize) -> String {
+    let mut random = Random(1);
+    let mut text = String::from("a,b,c,d,y\n");
+    for _ in 0..rows {
+        let x: Vec<f64> = (0..4).map(|_| 3.5 * (random.next() - 0.5)).collect();
+        let bad = random.next() < 1.0 / (1.0 + (3.2 - x[0]).exp());
+        writeln!(text, "{:.3},{:.3},{:.3},{:.3},{}", x[0], x[1], x[2], x[3], if bad { "bad" } else { "good" }).unwrap();
+    }
+    text
+}
+
+/// A rare class of which no row is predicted to be, and a model that is no better than the most frequent class.
+#[test]
+fn a_class_that_is_never_predicted_is_named() {
+    let folder = Folder::new("said-rare");
+    let data = folder.write("rare.csv", rare(2000));
+    let learn = ["learn", &data, "--target", "y", "--loss", "hinge", "--kernel", "gaussian:0.5", "--step", "constant:0.001"];
+    let (table, said) = succeed(&learn);
+    let (words, rows) = (self::words(&format!("{table}{said}")), rare(2000).matches(",bad").count());
+    assert!(
+        words.contains(&format!("No row was predicted to be of class bad, which {rows} rows have. --class-weight balanced")),
+        "{words}"
+    );
+    let majority = words.split_once("by always predicting the most frequent class").unwrap().1;
+    assert!(majority.trim_start().starts_with("the model is no better over all these rows"), "{words}");
+    let weighted = self::words(&succeed(&[&learn[..], &["--class-weight", "balanced"]].concat()).1);
+    assert!(!weighted.contains("No row was predicted"), "{weighted}");
+}
+
+/// Weights that add up to 1 make all steps too short.
+#[test]
+fn weights_far_from_one_are_said() {
+    let folder = Folder::new("said-weights");
+    let table = |weight: f64| {
+        let mut random = Random(5);
+        (0..400).fold(String::from("x,w,y\n"), |all, _| {
+            let x = random.next();
+            all + &format!("{x:.4},{weight},{:.4}\n", (9.0 * x).sin())
+        })
+    };
+    let said = |weight: f64| {
+        let data = folder.write("w.csv", table(weight));
+        json(&["learn", &data, "--target", "y", "--weight", "w"])["health"].to_string()
+    };
+    assert!(
+        said(1.0 / 400.0).contains("the weights of 400 learned rows have a mean of 0.0025; a weight multiplies the step"),
+        "small"
+    );
+    assert!(said(100.0).contains("steps are much too long"));
+    assert!(!said(1.0).contains("weights of"));
+}
+
+/// A cell without a value before the first value of its column becomes 0, which is far from the values of some columns.
+#[test]
+fn cells_before_the_first_value_of_a_column_are_said() {
+    let folder = Folder::new("said-early");
+    let table = |empty: usize| {
+        let mut random = Random(6);
+        (0..600).fold(String::from("p,b,y\n"), |all, i| {
+            let (p, b) = (1000.0 + 8.0 * random.next(), random.next());
+            all + &if i < empty { format!(",{b:.3},{b:.3}\n") } else { format!("{p:.3},{b:.3},{:.3}\n", p.sin()) }
+        })
+    };
+    for (empty, words) in
+        [(0, None), (1, Some("column p: 1 cell without a value")), (3, Some("column p: 3 cells without a value"))]
+    {
+        let data = folder.write("p.csv", table(empty));
+        let said = json(&["learn", &data, "--target", "y", "--missing", "mean"])["warnings"].to_string();
+        assert!(words.map_or(!said.contains("without a value"), |words| said.contains(words)), "{empty}: {said}");
+    }
+}
+
+/// Targets that are far from the unit of the steps are reported where another unit was measured to be better, also where they are predicted well.
+#[test]
+fn targets_far_from_the_unit_are_said_though_predicted_well() {
+    let folder = Folder::new("said-unit");
+    let mut random = Random(7);
+    let text = (0..2000).fold(String::from("a,b,y\n"), |all, _| {
+        let (a, b) = (3.0 * random.next(), 3.0 * random.next());
+        all + &format!("{a:.4},{b:.4},{:.2}\n", 3000.0 * ((2.0 * a).sin() + b))
+    });
+    let data = folder.write("u.csv", text);
+    let out = json(&["learn", &data, "--target", "y", "--loss", "absolute"]);
+    let said = out["warnings"].to_string();
+    assert!(out["summary"]["outputs"][0]["r2"].as_f64().unwrap() > 0.5, "{out}");
+    assert!(said.contains("target_scale = { fixed = {"), "{said}");
+}

@@ -122,7 +122,10 @@ def sum_class_counts(mean: "ModelFile", files: "list[ModelFile]", start: Learner
     counted = [(file, 1) for file in files]
     if start is not None:
         counted.append((ModelFile(start.to_bytes()), 1 - len(files)))
-    counts = [(file.tensors.get("class.counts", np.zeros(0, "<u8")).astype(np.int64), times) for file, times in counted]
+    counts = [
+        (file.tensors.get("class.counts", np.zeros(0, "<u8")).astype(np.int64), times)
+        for file, times in counted
+    ]
     total = np.zeros(max(len(count) for count, _ in counts), np.int64)
     for count, times in counts:
         total[: len(count)] += times * count

@@ -118,8 +118,9 @@ SHARED = {
     "learning rate": """
     learning_rate : str or dict, default="auto"
         "auto": several step sizes learn in parallel over one set of terms; those with the smallest loss have the
-        largest weight. In several passes of `fit`: steps that fall to zero, and "decay" for rows that are learned
-        after it ("decay" from the start if steps are not proximal).
+        largest weight. In several passes of `fit`: steps that fall to zero, and for rows that are learned
+        after it a constant step of 1/64 of the first one. "decay" in all passes if steps are not proximal, or if the budget drops old
+        terms ("window", "age").
         <rates>
 """,
     "river kernel": """

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 
 PACKAGES = ("okl", "sklearn", "river", "joblib")
@@ -25,11 +28,27 @@ WORDS = {
 """What the engine's advice is in the parameters of the estimators."""
 
 
+Reworded = Callable[[str], str]
+
+REWORDED: ContextVar[Reworded | None] = ContextVar("REWORDED", default=None)
+
+
+@contextmanager
+def reworded(how: Reworded) -> Iterator[None]:
+    """Rewords the warnings of the learner: a caller that learns rows several times knows more than the learner, which counts examples."""
+    token = REWORDED.set(how)
+    try:
+        yield
+    finally:
+        REWORDED.reset(token)
+
+
 def warn_of_health(text: str) -> None:
     """Warns with `okl.HealthWarning`."""
     from okl import HealthWarning
 
-    warn(text, HealthWarning)
+    how = REWORDED.get()
+    warn(text if how is None else how(text), HealthWarning)
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:

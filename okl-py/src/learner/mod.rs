@@ -483,7 +483,8 @@ impl Learner {
 
     #[doc = include_str!("health.txt")]
     fn health<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        health::dictionary(py, &self.look(py, okl::Learner::health)?, &self.feature_names.get())
+        let health = self.look(py, okl::Learner::health)?;
+        health::dictionary(py, &health, &self.feature_names.get(), self.findings(&health))
     }
 
     /// With a function as kernel: the objects of the terms, in the order of `coefficients`; with kernel "precomputed" the numbers of their

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use okl::Health;
 use okl::loss::Reads;
 use okl_cli::store;
 use pyo3::IntoPyObjectExt;
@@ -12,12 +13,18 @@ use crate::health;
 use crate::scores::Signs;
 
 impl Learner {
+    /// The findings of the learner and those about filled cells, as sentences.
+    pub(super) fn findings(&self, health: &Health) -> Vec<String> {
+        let names = self.feature_names.get();
+        health::findings(health, &names).into_iter().chain(self.gaps.finding(&names)).collect()
+    }
+
     /// Warns about the health of the learner, at most once per learner.
     pub(crate) fn warn_once(&self, py: Python<'_>) -> PyResult<()> {
         if self.warned.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let findings = health::findings(&self.look(py, okl::Learner::health)?, &self.feature_names.get());
+        let findings = self.findings(&self.look(py, okl::Learner::health)?);
         if !findings.is_empty() && !self.warned.swap(true, Ordering::Relaxed) {
             health::warn(py, &findings)?;
         }

@@ -262,7 +262,7 @@ pub enum Threshold {
     /// theta itself, N(16). The loss `density` has no theta: its threshold is always tracked.
     #[default]
     Norma,
-    /// A tracked quantile of the score, which `nu_novelty` always averages (algorithms.md 3.5).
+    /// A tracked quantile of the score, which `nu_novelty` averages unless `average` says otherwise (algorithms.md 3.5).
     Tracker {
         /// The step size of the threshold: of its logarithm, or in units of the scores' spread where scores can be negative
         /// (linear kernels, polynomials of odd degree). Found from the first scores when not given.

@@ -22,6 +22,7 @@ use crate::learner::growth::Growth;
 use crate::learner::health::Clipped;
 use crate::learner::large_targets::LargeTargets;
 use crate::learner::rounding::Rounding;
+use crate::learner::row_weights::RowWeights;
 use crate::learner::rows::FramedRows;
 use crate::learner::scaling::Frame;
 use crate::learner::target_level::TargetLevel;
@@ -68,10 +69,7 @@ impl Learner {
         if config.is_density() && config.threshold == Threshold::Norma {
             config.threshold = Threshold::Tracker { speed: None };
         }
-        if matches!(config.threshold, Threshold::Tracker { .. })
-            && !config.is_density()
-            && matches!(config.average, Choice::Auto | Choice::Given(Average::None))
-        {
+        if matches!(config.threshold, Threshold::Tracker { .. }) && !config.is_density() && config.average == Choice::Auto {
             config.average = Average::Exponential { rate: 1e-3 }.into();
         }
         if config.average == Choice::Auto && config.heads().iter().all(|head| head.beside.is_none()) {
@@ -111,6 +109,7 @@ impl Learner {
             rounding: Rounding::default(),
             large_targets: LargeTargets::default(),
             target_level: TargetLevel::default(),
+            row_weights: RowWeights::default(),
             blur: Blur::default(),
             growth,
             units,

@@ -200,6 +200,8 @@ pub struct Health {
     pub narrow_columns: Vec<(usize, f64)>,
     /// A sentence, if a few targets are much larger than all others and the model is worse after them; see [`LargeTargets`].
     pub large_targets: Option<String>,
+    /// A sentence, if the mean weight of the rows that were learned since the learner was made or loaded is far from 1.
+    pub weights: Option<String>,
     /// A sentence, if targets are far from the unit of the steps of `nu_epsilon` or `nu_huber` and poorly predicted. It is not among the
     /// findings: programs that see the targets, as the command line, know their mean and deviation and say more.
     pub out_of_unit: Option<String>,
@@ -284,6 +286,7 @@ impl Health {
             rounded_columns: rounded,
             narrow_columns: narrow_columns(learner),
             large_targets: learner.large_targets.finding(&learner.config.loss, "example"),
+            weights: learner.row_weights.finding(),
             out_of_unit: learner.large_targets.out_of_unit(&learner.config),
             without_offset: learner.target_level.finding(&learner.config),
             reads_further: reads_further(learner),
@@ -393,6 +396,7 @@ impl Health {
             ));
         }
         found.extend(self.large_targets.clone());
+        found.extend(self.weights.clone());
         if !self.absent_classes.is_empty() && self.examples >= FEWEST {
             let which = if self.absent_classes.len() == 1 { "this class" } else { "these classes" };
             found.push(format!(

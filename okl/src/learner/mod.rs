@@ -25,6 +25,7 @@ mod publish;
 pub(crate) mod relevance;
 mod retire;
 mod rounding;
+mod row_weights;
 mod rows;
 pub(crate) mod scalars;
 pub(crate) mod scaling;
@@ -58,6 +59,7 @@ use crate::learner::health::Clipped;
 use crate::learner::large_targets::LargeTargets;
 pub use crate::learner::predict::Scores;
 use crate::learner::rounding::Rounding;
+use crate::learner::row_weights::RowWeights;
 use crate::learner::rows::{FramedRows, RowBlock};
 use crate::learner::scaling::Frame;
 use crate::learner::target_level::TargetLevel;
@@ -99,6 +101,7 @@ pub struct Learner {
     pub(crate) large_targets: LargeTargets,
     /// Of a learner without an offset for one number per row.
     pub(crate) target_level: TargetLevel,
+    pub(crate) row_weights: RowWeights,
     pub(crate) blur: Blur,
     pub(crate) growth: Option<Growth>,
     /// Where units follow the stream: the statistics of the columns.
@@ -444,6 +447,7 @@ impl Learner {
         let (target_scale, scores) = (&self.config.target_scale, &mut self.scores);
         let (large_targets, own) = (&mut self.large_targets, &mut self.own_targets);
         let mut level = Some(&mut self.target_level).filter(|_| width == 1 && !self.config.offset);
+        let row_weights = &mut self.row_weights;
         let numbers = matches!(self.config.loss.reads(), Reads::Number | Reads::Vector);
         // A margin that the loss gives is the threshold, which the engine knows only where it follows the stream.
         let margin = match *self.config.loss {
@@ -459,6 +463,9 @@ impl Learner {
             scores.extend_from_slice(step.scores);
             target_scale.put_back(scores);
             examples += u64::from(part.known()[i] && part.weights.is_none_or(|weights| weights[i] > 0.0));
+            if step.loss.is_some() {
+                row_weights.add(part.weights.map_or(1.0, |weights| weights[i]));
+            }
             if numbers && step.loss.is_some() {
                 own.clear();
                 own.extend_from_slice(&y[i * width..(i + 1) * width]);

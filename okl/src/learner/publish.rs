@@ -50,6 +50,7 @@ impl Learner {
             rounding: self.rounding.clone(),
             large_targets: self.large_targets.clone(),
             target_level: self.target_level.clone(),
+            row_weights: self.row_weights,
             blur: self.blur.clone(),
             growth: self.growth.clone(),
             units: self.units.clone(),

@@ -16,7 +16,8 @@
 //!      exceeds 2 units.
 //!    - *it stays elsewhere*: in each of four windows more than half of the values are clipped, or the deviation is positive and below
 //!      1/32 of the unit and of the running deviation; and the means of the four agree within a quarter of a deviation. The running statistics
-//!      then begin anew with these windows.
+//!      then begin anew with these windows. For a column that was constant in the warm-up, and so has the unit 1, half of the unit takes the place of
+//!      1/32, as long as most of its values differ.
 //!
 //! A column that has only two values in a window, as an indicator has, keeps its unit by the first two rules: clipped or not, its two values
 //! stay two values.
@@ -66,6 +67,8 @@ const AGREE: f64 = 0.25;
 /// A unit changes by this factor at least, or the shift by [`FAR`] units.
 const OFF: f64 = 2.0;
 const FAR: f64 = 4.0;
+/// The unit of a column that did not vary. It fits nothing, so a deviation that is smaller by [`OFF`] is enough for another one.
+const NO_UNIT: f64 = 1.0;
 /// A term loses its coefficients if its value is beyond this many limits of clipping.
 const MISPLACED: f64 = 2.0;
 /// All terms lose their coefficients if a unit becomes smaller by this factor.
@@ -327,7 +330,8 @@ fn follow(columns: &mut [Column], window: &[Moments], seen: &Seen) -> bool {
     let (unit2, range2) = (seen.unit * seen.unit, seen.range.filter(|_| now > 0.0).map_or(now, |range| range * range));
     let most = range2 > JUMP * JUMP * running.max(unit2);
     let some = !most && seen.clipped > CLIPPED && seen.clipped <= 0.5 && now > WIDE * WIDE * unit2;
-    let elsewhere = now > 0.0 && (seen.clipped > 0.5 || now < NARROW * NARROW * running.min(unit2));
+    let unknown = seen.unit == NO_UNIT && seen.range.is_some_and(|range| range > 0.0) && OFF * OFF * running.max(now) < unit2;
+    let elsewhere = now > 0.0 && (unknown || seen.clipped > 0.5 || now < NARROW * NARROW * running.min(unit2));
     let apart2: f64 = columns.iter().zip(window).map(|(c, w)| (w.mean - c.calm.mean) * (w.mean - c.calm.mean)).sum();
     let agrees = elsewhere && apart2 <= AGREE * AGREE * now;
     let windows = |of: &Moments| of.count / window[0].count + 1.0;

@@ -84,6 +84,27 @@ fn a_quiet_column_wakes_up() {
     assert!(of("auto") < 0.015 && of("standard") > 0.3, "{} {}", of("auto"), of("standard"));
 }
 
+/// A column that is constant in the warm-up has no unit. It gets one when it varies, however small its values are.
+#[test]
+fn a_constant_column_gets_a_unit_when_it_varies() {
+    let (rows, from) = (2000, 400);
+    let as_usual = error(&mut learner(PLAIN), &stream(rows, rows, 1.0), 1500);
+    for (times, level) in [(1e-4, 0.0), (1e-3, 0.0), (0.05, 0.0), (1e-3, 10.0)] {
+        let (mut x, y) = stream(rows, 0, times);
+        x.iter_mut().step_by(2).for_each(|a| *a += level);
+        x.iter_mut().step_by(2).take(from).for_each(|a| *a = level);
+        let mut learner = learner(PLAIN);
+        let found = error(&mut learner, &(x.clone(), y.clone()), 1500);
+        assert!(found < 1.5 * as_usual, "{times} {level}: {found}, {as_usual} as usual");
+    }
+    // An indicator that is rarely 1 keeps the unit 1: in a smaller one, its ones would be far from all other rows.
+    let (mut x, y) = stream(rows, 0, 1.0);
+    x.iter_mut().step_by(2).enumerate().for_each(|(i, a)| *a = if i >= from && i % 50 == 0 { 1.0 } else { 0.0 });
+    let mut learner = learner(PLAIN);
+    learner.learn(&Batch::of_f64(&x, 2).numbers(&y)).unwrap();
+    assert_eq!(learner.frame().1[0], 1.0);
+}
+
 /// The units of stationary columns of several distributions do not change, nor does one value of 1e9 change them, wherever it is.
 #[test]
 fn stationary_columns_keep_their_units() {

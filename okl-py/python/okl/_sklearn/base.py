@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from copy import copy, deepcopy
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -20,7 +20,7 @@ from okl._okl import Learner, terms_within
 from okl._own_kernel import refuse_own_kernel
 from okl._sklearn import words
 from okl._sklearn.missing import FillsMissing
-from okl._sklearn.passes import ROWS_AT_ONCE, learn_passes, with_settings
+from okl._sklearn.passes import ROWS_AT_ONCE, falling, later, learn_passes, with_settings
 from okl._sklearn.refusal import rows_named
 from okl._sklearn.search import (
     KINDS,
@@ -46,6 +46,14 @@ Rows = Callable[[Any], np.ndarray]
 
 PLAIN_ALPHA = 1e-4
 """The regulariser where one is needed and several cannot be compared."""
+
+
+class Fallen(NamedTuple):
+    """The passes of a fit whose steps fell to zero."""
+
+    passes: int
+    eta: float
+    """The first step size."""
 
 
 class KernelEstimator(FillsMissing, BaseEstimator):
@@ -210,7 +218,7 @@ class KernelEstimator(FillsMissing, BaseEstimator):
     ) -> None:
         """Learns a fixed set. What is open is chosen on rows that were not learned; `codes` are the classes of the rows."""
         self._patience()  # raises its errors before anything is learned
-        config, self.search_ = self._set_config(rows), []
+        config, self.search_, self._fallen = self._set_config(rows), [], None
         bank = self._new_learner(config)
         size = rows.shape[0]
         if (len(bank.members) == 1 and not self._open_kernel()) or self._one_pass(size):
@@ -230,8 +238,8 @@ class KernelEstimator(FillsMissing, BaseEstimator):
         else:
             learn_passes(learner, rows, y, weights, self._orders(size), best.passes)
             self.n_iter_, self._next_id, self.examples_ = best.passes, size, best.passes * size
-            later = {"decay": {"eta": space.eta, "tau": 1000.0}}
-            self.learner_ = self._threaded(with_settings(learner, {"step": later}))
+            self._fallen = Fallen(best.passes, space.eta)
+            self.learner_ = self._threaded(with_settings(learner, {"step": later(space.eta)}))
             if search.still_helping:
                 warn_of_passes(
                     best.passes,
@@ -247,7 +255,17 @@ class KernelEstimator(FillsMissing, BaseEstimator):
     def _continue_set(self, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> None:
         """Learns a fixed set with the model of the last call; nothing is tried."""
         self.search_ = []
-        self._pass_until_still(copy(self.learner_), rows, y, weights)
+        fallen: Fallen | None = getattr(self, "_fallen", None)
+        if fallen is None:
+            self._pass_until_still(copy(self.learner_), rows, y, weights)
+            return
+        size, first_id = rows.shape[0], self._next_id
+        passes = self._most_passes(size) if self.tol is None else min(fallen.passes, self._most_passes(size))
+        step = falling(fallen.eta, passes, size, self.learner_.examples)
+        learner = self._threaded(with_settings(self.learner_, {"step": step}))
+        learn_passes(learner, rows, y, weights, self._orders(size), passes, first_id)
+        self.learner_ = self._threaded(with_settings(learner, {"step": later(fallen.eta)}))
+        self.n_iter_, self._next_id, self.examples_ = passes, first_id + size, passes * size
 
     def _open_kernel(self) -> bool:
         return words.is_word(self.kernel, "auto") and not words.gives_kernel(self.learner_params)
@@ -266,9 +284,9 @@ class KernelEstimator(FillsMissing, BaseEstimator):
         return not self._open_passes() and self._most_passes(size) == 1
 
     def _falls(self, config: dict[str, Any]) -> bool:
-        """Whether the steps fall to zero: no step is given, and steps are proximal, so that the first ones cannot be
-        too long."""
-        return config["step"] == "auto" and bool(config.get("implicit"))
+        """Whether the steps fall to zero: no step is given, steps are proximal, so that the first ones cannot be too long, and the
+        budget keeps the terms of long steps. (A window keeps the last terms, whose steps would be the shortest.)"""
+        return config["step"] == "auto" and bool(config.get("implicit")) and keeps_early_terms(config)
 
     def _limit_of_search(self, config: dict[str, Any], size: int) -> int:
         """The largest number of passes that the search may choose; 0 where it does not choose them."""
@@ -537,6 +555,12 @@ def warn_of_passes(passes: int, advice: str, why: str) -> None:
         f"fit stopped after {passes} passes, and {why}: {advice}",
         ConvergenceWarning,
     )
+
+
+def keeps_early_terms(config: dict[str, Any]) -> bool:
+    """Whether the budget does not drop terms because of their age."""
+    budget = Learner(config).config.get("budget")
+    return not budget or next(iter(budget)) not in ("window", "age", "olok", "forgetron")
 
 
 def keeps_means(config: dict[str, Any], set_size: int) -> bool:

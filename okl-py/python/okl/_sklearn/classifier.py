@@ -222,6 +222,7 @@ class KernelClassifier(ScoresUnmasked, ClassifierMixin, KernelEstimator):
             (max_margin for "hinge", softmax for "log_loss"). Losses for two classes only, and a budget in bytes,
             need `classes`.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows. They multiply steps, so their mean should be near 1.
 
         Returns
         -------

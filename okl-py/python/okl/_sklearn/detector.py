@@ -176,6 +176,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         X : array-like of shape (n_samples, n_features)
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows. They multiply steps, so their mean should be near 1.
 
         Returns
         -------
@@ -205,6 +206,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         X : array-like of shape (n_samples, n_features)
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows. They multiply steps, so their mean should be near 1.
 
         Returns
         -------
@@ -226,6 +228,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         X : array-like of shape (n_samples, n_features)
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows. They multiply steps, so their mean should be near 1.
 
         Returns
         -------

@@ -21,8 +21,9 @@ from okl._sklearn.base import KernelEstimator
 from okl._sklearn.passes import with_settings
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
 from okl._sklearn.search import Measured, Search
-from okl._sklearn.targets import TargetScale, TargetWarmUp, lower_quantile
+from okl._sklearn.targets import TargetScale, TargetWarmUp, large_targets_by_row, lower_quantile
 from okl._sklearn.validate import ScoresUnmasked, check_targets, check_weights, validate_data, without_zeros
+from okl._warnings import reworded
 
 LOSS_NAMES = (
     "squared_error", "absolute_error", "epsilon_insensitive", "huber", "quantile", "nu_epsilon", "nu_huber"
@@ -179,6 +180,7 @@ class KernelRegressor(ScoresUnmasked, RegressorMixin, MultiOutputMixin, KernelEs
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows. They multiply steps, so their mean should be near 1.
 
         Returns
         -------
@@ -192,7 +194,7 @@ class KernelRegressor(ScoresUnmasked, RegressorMixin, MultiOutputMixin, KernelEs
         if not going_on:
             self._target_scale = TargetScale.of(targets, weights) if self.normalize_y else None
         self._warm_up = None
-        with rows_named(places):
+        with rows_named(places), reworded(large_targets_by_row(targets, places)):
             rows, filler = self._filled_set(rows)
             if going_on:
                 self._continue_set(rows, targets, weights)
@@ -209,6 +211,7 @@ class KernelRegressor(ScoresUnmasked, RegressorMixin, MultiOutputMixin, KernelEs
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows. They multiply steps, so their mean should be near 1.
 
         Returns
         -------

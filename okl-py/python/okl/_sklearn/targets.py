@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,3 +73,40 @@ def lower_quantile(scores: np.ndarray, share: float, weights: np.ndarray | None)
     below = np.cumsum(weight) - weight
     # Sums of weights are rounded, so the comparison has a tolerance: an exactly equal share counts as reached.
     return float(scores[order][np.searchsorted(below, share * weight.sum() * (1 + 1e-12), side="right") - 1])
+
+
+LARGE_TARGETS = re.compile(
+    r"(?:\d+ targets are very large \(the largest: \S+ in example \d+\)|the target of example \d+ is \S+), no other one exceeds \S+ in size; "
+    r"the mean error of the \d+ rows? afterwards is \S+?(?: \(before: \S+\))?;"
+)
+"""The learner's words about targets that are much larger than all others. It counts an example in every pass."""
+
+TIMES = 100.0
+"""Such targets are so many times as large as all others, as in okl/src/learner/large_targets.rs."""
+
+
+def large_targets_by_row(y: np.ndarray, places: np.ndarray) -> Callable[[str], str]:
+    """Puts the rows of X for the examples of several passes; row i of y is row `places[i]` of the caller."""
+
+    def reworded(text: str) -> str:
+        sizes = np.abs(y).reshape(len(y), -1).max(axis=1)
+        order = np.argsort(-sizes, kind="stable")
+        apart = np.flatnonzero(sizes[order[:-1]] > TIMES * sizes[order[1:]])
+        if not len(apart):
+            return text
+        count, largest = int(apart[0]) + 1, order[0]
+        target = y.reshape(len(y), -1)[largest]
+        shown = f"{target[np.argmax(np.abs(target))]:.4g} in row {places[largest]}"
+        which = (
+            f"the target {shown} of y is"
+            if count == 1
+            else f"{count} targets (the largest: {shown} of y) are"
+        )
+        others = f"{sizes[order[count]]:.4g}"
+        them = "it" if count == 1 else "them"
+        return LARGE_TARGETS.sub(
+            f"{which} very large, no other one exceeds {others} in size; errors are much larger after the model has learned {them};",
+            text,
+        )
+
+    return reworded
