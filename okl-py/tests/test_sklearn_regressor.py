@@ -284,3 +284,14 @@ def test_a_warning_of_fit_names_the_row_of_a_large_target():
             KernelRegressor(random_state=0).fit(X, large)
         said = " ".join(str(warning.message) for warning in caught)
         assert words in said and "example" not in said.split("very large")[1].split(";")[0], said
+
+
+def test_a_stream_warns_once():
+    """Each learner of the warm-up of the targets finds the same; the last one speaks for all rows so far."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    with pytest.warns(okl.HealthWarning) as caught:
+        KernelRegressor().partial_fit(X, np.sin(X[:, 0]), sample_weight=np.full(600, 1e-3))
+    assert [str(warning.message).split(" have")[0] for warning in caught] == [
+        "the weights of 600 learned rows"
+    ]

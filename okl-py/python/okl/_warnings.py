@@ -29,6 +29,7 @@ WORDS = {
 
 
 Reworded = Callable[[str], str]
+"""Nothing is said where the words are empty."""
 
 REWORDED: ContextVar[Reworded | None] = ContextVar("REWORDED", default=None)
 
@@ -48,7 +49,8 @@ def warn_of_health(text: str) -> None:
     from okl import HealthWarning
 
     how = REWORDED.get()
-    warn(text if how is None else how(text), HealthWarning)
+    if said := text if how is None else how(text):
+        warn(said, HealthWarning)
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:

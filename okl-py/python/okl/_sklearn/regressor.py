@@ -23,7 +23,7 @@ from okl._sklearn.refusal import kept_rows, restoring, rows_named
 from okl._sklearn.search import Measured, Search
 from okl._sklearn.targets import TargetScale, TargetWarmUp, large_targets_by_row, lower_quantile
 from okl._sklearn.validate import ScoresUnmasked, check_targets, check_weights, validate_data, without_zeros
-from okl._warnings import reworded
+from okl._warnings import reworded, warn_of_health
 
 LOSS_NAMES = (
     "squared_error", "absolute_error", "epsilon_insensitive", "huber", "quantile", "nu_epsilon", "nu_huber"
@@ -247,13 +247,22 @@ class KernelRegressor(ScoresUnmasked, RegressorMixin, MultiOutputMixin, KernelEs
         if self._warm_up is not None:  # several calls follow, and a later one may be refused
             self.learner_, self._warm_up = copy(self.learner_), copy(self._warm_up)
         reports = [{"residual": np.empty((0, y.shape[1])), "outside": np.empty(0, dtype=bool)}]
-        first = 0
-        while first < rows.shape[0]:
-            stop = rows.shape[0] if self._warm_up is None else first + self._warm_up.until_next()
-            part = slice(first, stop)
-            with rows_named(range(first, rows.shape[0])), rows_counted(first.__add__, rows.shape[0]):
-                reports.append(self._learn_part(rows[part], y[part], weights[part]))
-            first = stop
+        first, held = 0, [""]
+
+        def hold(text: str) -> str:
+            held[0] = text
+            return ""
+
+        with reworded(hold):  # each learner of a warm-up learns the same rows again
+            while first < rows.shape[0]:
+                stop = rows.shape[0] if self._warm_up is None else first + self._warm_up.until_next()
+                part = slice(first, stop)
+                with rows_named(range(first, rows.shape[0])), rows_counted(first.__add__, rows.shape[0]):
+                    reports.append(self._learn_part(rows[part], y[part], weights[part]))
+                first = stop
+        if held[0]:
+            findings = "; ".join(self.learner_.health()["findings"])
+            warn_of_health(f"{findings} (see health())" if findings else held[0])
         return {key: np.concatenate([report[key] for report in reports]) for key in reports[0]}
 
     def _learn_part(self, rows: np.ndarray, y: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
