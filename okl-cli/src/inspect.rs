@@ -43,6 +43,8 @@ pub struct Measured {
     pub score_deviation: Option<f64>,
     /// The sum of its losses; none if the regret certificate is on other losses.
     pub total_loss: Option<f64>,
+    /// The sum of the weights of its examples.
+    pub total_weight: f64,
 }
 
 /// Whether a bound on the change of a score is useful: it must be below the standard deviation of the scores. If that is not
@@ -69,17 +71,19 @@ pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
     if let (Some(bound), Some(loss)) = (learner.regret_bound(norm, offset), measured.total_loss.filter(|_| !averaged))
         && bound < loss
     {
-        let each = figure(bound / learner.examples().max(1) as f64);
+        let of = if measured.total_weight == learner.examples() as f64 { "example" } else { "unit of weight" };
+        let each = figure(bound / measured.total_weight);
         // The losses that are shown do not contain the weights of classes.
         let weighted = if learner.config().class_weight.is_none() { "" } else { ", each times the weight of its class," };
         let beside = if offset > 0.0 { format!(" and an offset of up to {}", figure(offset)) } else { String::new() };
+        let ones = if offset > 0.0 { "ones" } else { "one" };
         let penalties = match learner.config().shrink {
             Shrink::Always => " and penalties",
             Shrink::OnUpdate => " and penalties (which count at updates only, shrink = on_update)",
         };
         lines.push(format!(
-            "Losses{penalties}{weighted} add up to at most {} more than those of the best fixed function with a norm of up to {}{beside}, as this model \
-             has: {each} per example.",
+            "Losses{penalties}{weighted} add up to at most {} more than those of the best fixed function with a norm of up to {}{beside} \
+             (this model has no larger {ones}): {each} per {of}.",
             figure(bound),
             figure(norm)
         ));

@@ -196,7 +196,7 @@ impl Progress {
         let Some(Learned { loss, scores, squares, certified, .. }) = self.learned else { return Measured::default() };
         let score_deviation = (scores > 1).then(|| (squares / scores as f64).sqrt()).filter(|deviation| deviation.is_finite());
         let total_loss = Some(loss).filter(|loss| loss.is_finite() && certified == Some(learner.examples()));
-        Measured { score_deviation, total_loss }
+        Measured { score_deviation, total_loss, total_weight: self.all.weight }
     }
 
     fn r2(&self) -> Option<f64> {

@@ -87,7 +87,10 @@ fn rows_that_are_not_judged_are_called_so() {
     let (shown, _) = succeed(&["evaluate", &model, &more]);
     for text in [learned, shown] {
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("not judged 200 rows: the model has no threshold yet") && !words.contains("a target is missing"), "{words}");
+        assert!(
+            words.contains("not judged 200 rows: the model has no threshold yet") && !words.contains("a target is missing"),
+            "{words}"
+        );
     }
     let out = json(&["evaluate", &model, &more]);
     assert_eq!(out["summary"]["not_learned"]["without_threshold"], 200);

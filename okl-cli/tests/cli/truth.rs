@@ -583,6 +583,19 @@ fn the_regret_is_that_of_the_shown_losses() {
     assert!(said(&["--scale", "none"]).unwrap().contains("Losses and penalties add up"));
     let on_update = said(&["--scale", "none", "--shrink", "on_update"]).unwrap();
     assert!(on_update.contains("penalties (which count at updates only"), "{on_update}");
+    // A row of weight 2 counts twice.
+    let doubled: String = text.lines().fold(String::from("x,y,w\n"), |all, line| all + line + ",2\n");
+    let doubled = folder.write("w.csv", doubled);
+    let out = json(&[&["learn", &doubled, "--target", "y", "--weight", "w", "--scale", "none"][..], &settings].concat());
+    let sentence = out["certificates"].to_string();
+    let each = |text: &str| text.split_once("no larger ones): ").unwrap().1.split(' ').next().unwrap().parse::<f64>().unwrap();
+    let total = |text: &str| {
+        text.split_once("add up to at most ").unwrap().1.split(' ').next().unwrap().replace(',', "").parse::<f64>().unwrap()
+    };
+    assert!(
+        sentence.contains("per unit of weight") && (each(&sentence) - total(&sentence) / 6000.0).abs() < 1e-3 * each(&sentence),
+        "{sentence}"
+    );
     // The losses of an average are not those of the last hypotheses; rows of a warm-up are learned again with other units; and later passes
     // are not in the losses that are shown.
     for flags in
