@@ -221,9 +221,10 @@ impl Progress {
             ),
         };
         let (Some(all), Some(late)) = (self.all.mean(), recent.mean()) else { return elsewhere };
+        let weighted = if self.all.weight == self.all.examples as f64 { "" } else { " by their weights" };
         let examples = match self.all.examples {
-            1 => format!("over 1 example, {}", self.again.predicted()),
-            examples => format!("over {} examples, {}", count(examples as f64), self.again.predicted()),
+            1 => format!("over 1 example{weighted}, {}", self.again.predicted()),
+            examples => format!("over {} examples{weighted}, {}", count(examples as f64), self.again.predicted()),
         };
         // A quantile is not meant to be close to the target: its error and its R² say nothing.
         if let Some(loss) = self.pinball(quantile) {
@@ -249,7 +250,7 @@ impl Progress {
         match self.all.examples == 0 {
             true => Value::Null,
             false => json!({
-                "examples": self.all.examples, "error": self.all.mean(), "r2": self.r2().filter(|_| quantile.is_none()),
+                "examples": self.all.examples, "weight": self.all.weight, "error": self.all.mean(), "r2": self.r2().filter(|_| quantile.is_none()),
                 "pinball_loss": self.pinball(quantile),
                 "recent_examples": recent.examples, "recent_error": recent.mean(), "examples_elsewhere": self.elsewhere,
                 "examples_of_earlier_runs": self.again.rows, "examples_of_earlier_runs_at_least": self.again.at_least,

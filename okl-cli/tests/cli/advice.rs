@@ -1,6 +1,6 @@
 //! What is said to users: only what is true, and only advice that works.
 
-use crate::support::{Folder, fail, json, numbers, okl, ring, succeed};
+use crate::support::{Folder, fail, flat, json, numbers, okl, ring, succeed};
 
 /// One bad cell in a column of numbers is not cured by options for text columns.
 #[test]
@@ -159,7 +159,7 @@ fn the_summary_of_a_weighted_run_fits_its_lines() {
     let config =
         folder.write("c.toml", "target_scale = { fixed = { shift = [0, 0], factor = [0.5, 0.5] } }\nloss = 'epsilon:0.5'");
     let (_, err) = succeed(&["learn", &data, "--target", "u,v", "--config", &config]);
-    let said = err.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = flat(&err);
     assert!(!err.contains('…') && err.lines().all(|line| line.chars().count() <= 80), "{err}");
     assert!(said.contains("over the last 1,000") && said.contains("of targets in units of target_scale"), "{err}");
 }
@@ -276,7 +276,7 @@ fn a_key_that_appears_later_is_not_said_to_be_divided() {
         let row = |i: usize| format!("{{\"a\":{},\"y\":{}{}}}\n", (i * i) % 17, i % 11, key(i));
         let data = folder.write("d.jsonl", (0..60).map(row).collect::<String>());
         let learn = ["learn", &data, "--target", "y", "--kernel", "gaussian", "--warmup", "32"];
-        succeed(&learn).1.split_whitespace().collect::<Vec<_>>().join(" ")
+        flat(&succeed(&learn).1)
     };
     let own = "over the first 32 examples (a column that did not vary there, or appeared later, keeps its own unit);";
     assert!(said(40).contains(own), "{}", said(40));
@@ -320,9 +320,7 @@ fn blurred_scores_are_said_wherever_there_are_scores() {
             &["evaluate", &model, &data],
             &["export", &model, "--to", "json", "-o", &folder.path("m.json")],
         ];
-        let [predict, evaluate, export] = commands.map(|command| {
-            succeed(command).1.split_whitespace().collect::<Vec<_>>().join(" ").contains("single precision blurs")
-        });
+        let [predict, evaluate, export] = commands.map(|command| flat(&succeed(command).1).contains("single precision blurs"));
         assert_eq!(predict, export);
         assert_eq!(predict, evaluate);
         assert_eq!(predict, json(&["evaluate", &model, &data])["warnings"].to_string().contains("single precision blurs"));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::support::{Folder, Random, fail, json, numbers, okl, ring, succeed};
+use crate::support::{Folder, Random, fail, flat, json, numbers, okl, ring, succeed};
 
 fn inspected(model: &str) -> Value {
     serde_json::from_str(&succeed(&["inspect", model, "--json"]).0).unwrap()
@@ -100,7 +100,7 @@ fn inspect_counts_rows_and_says_whose_figures_they_are() {
     let bank = succeed(&["inspect", &model]).0;
     succeed(&["freeze", &model, "-o", &frozen]);
     let (told, plain) = (succeed(&["inspect", &frozen]).0, inspected(&frozen));
-    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = flat(&told);
     assert!(words.contains("examples were predicted by the bank from which this member was frozen"), "{told}");
     assert!(!bank.contains("was frozen") && plain["frozen_after"] == inspected(&model)["examples"], "{plain}");
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::support::{Folder, Random, fail, json, succeed};
+use crate::support::{Folder, Random, fail, flat, json, succeed};
 
 /// Reviews with a time and a country: the target depends on a word and on the hour.
 fn reviews(rows: usize) -> String {
@@ -168,7 +168,7 @@ fn a_first_line_that_counts_the_columns_is_said_to_be_the_header() {
     let bare = folder.write("bare.csv", &rows);
     let model = folder.path("m.okl");
     let (_, said) = succeed(&["learn", &counted, "--target", "3", "-o", &model]);
-    let words = |said: &str| said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = |said: &str| flat(said);
     assert!(words(&said).contains("line 1 (0, 1, 2, 3) was taken for the header"), "{said}");
     let (scores, said) = succeed(&["predict", &model, &counted]);
     assert!(words(&said).contains("was taken for the header"), "{said}");

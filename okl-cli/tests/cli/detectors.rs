@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::support::{Folder, Random, json, succeed};
+use crate::support::{Folder, Random, flat, json, succeed};
 
 /// Rows around 0, and in between some that are far away for a while.
 fn rows() -> String {
@@ -86,7 +86,7 @@ fn rows_that_are_not_judged_are_called_so() {
     let (_, learned) = succeed(&["learn", &few, "--task", "novelty", "-o", &model, "--test", &more]);
     let (shown, _) = succeed(&["evaluate", &model, &more]);
     for text in [learned, shown] {
-        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = flat(&text);
         assert!(
             words.contains("not judged 200 rows: the model has no threshold yet") && !words.contains("a target is missing"),
             "{words}"

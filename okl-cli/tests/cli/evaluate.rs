@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::support::{Folder, Random, fail, json, numbers, okl, ring, succeed};
+use crate::support::{Folder, Random, fail, flat, json, numbers, okl, ring, succeed};
 
 /// The cells of a column of a table.
 fn column(text: &str, name: &str) -> Vec<String> {
@@ -146,7 +146,18 @@ fn inspect_says_how_well_the_model_did_when_it_learned() {
     assert!((found["error"].as_f64().unwrap() - all / 300.0).abs() < 1e-12, "{found}: {all} mistakes");
     assert_eq!(found["recent_examples"], 300 - 128, "from the last power of two but one");
     let (words, _) = succeed(&["inspect", &b]);
-    assert!(words.contains("while learning") && words.contains("over 300 examples"), "{words}");
+    assert!(words.contains("while learning") && words.contains("over 300 examples, each"), "{words}");
+    // Weights are named where the figure has them.
+    let weights: String = text
+        .lines()
+        .enumerate()
+        .map(|(i, line)| format!("{line},{}\n", if i == 0 { "w".into() } else { (1 + i % 2).to_string() }))
+        .collect();
+    let weights = folder.write("weights.csv", weights);
+    let learned = json(&["learn", &weights, "--target", "where", "--weight", "w", "-o", &a])["summary"].clone();
+    let found = json(&["inspect", &a])["progressive"].clone();
+    assert_eq!((&found["weight"], &found["error"]), (&serde_json::json!(450.0), &learned["error"]));
+    assert!(flat(&succeed(&["inspect", &a]).0).contains("over 300 examples by their weights, each"));
     // Files of older versions have no such figures.
     let old = concat!(env!("CARGO_MANIFEST_DIR"), "/../okl/tests/golden/binary.okl");
     assert_eq!(json(&["inspect", old])["progressive"], Value::Null);

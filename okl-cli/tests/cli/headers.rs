@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::support::{Folder, Random, fail, json, succeed};
+use super::support::{Folder, Random, fail, flat, json, succeed};
 
 /// Rows with a number per year, which follows from those before, below a header of years. `text`: with a first column of text.
 fn years(rows: usize, text: bool) -> String {
@@ -14,10 +14,6 @@ fn years(rows: usize, text: bool) -> String {
         writeln!(table, "{group}{a:.3},{b:.3},{c:.3},{:.3},{:.3}", a + 0.1 * b, 0.5 * (a + c)).unwrap();
     }
     table
-}
-
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn examples(args: &[&str]) -> u64 {
@@ -83,15 +79,15 @@ fn errors_and_notes_say_what_line_1_was_taken_for() {
     let named = folder.write("named.csv", "a,b\n1,2\n3,4\n");
     fail(&["learn", &named, "--target", "2"], 2, &["no column '2'", "line 1 was taken for the header", "--header no"]);
     let (_, said) = succeed(&["learn", &bare, "--target", "5"]);
-    assert!(words(&said).contains("line 1 (1960, 1961, 1962, 1963, ...) was taken for a row, but it is unlike"), "{said}");
-    assert!(words(&said).contains("--header yes"), "{said}");
+    assert!(flat(&said).contains("line 1 (1960, 1961, 1962, 1963, ...) was taken for a row, but it is unlike"), "{said}");
+    assert!(flat(&said).contains("--header yes"), "{said}");
     // Numbers that are far from the others, without an order; and large numbers below years.
     let rows = years(40, false).lines().skip(1).map(|row| row.to_owned() + "\n").collect::<String>();
     let far = folder.write("far.csv", format!("700,300,900,200,100\n{rows}"));
-    assert!(words(&succeed(&["learn", &far, "--target", "5"]).1).contains("unlike the next rows"));
+    assert!(flat(&succeed(&["learn", &far, "--target", "5"]).1).contains("unlike the next rows"));
     let large = rows.replace('.', "");
     let large = folder.write("large.csv", format!("1960,1961,1962,1963,1964\n{large}"));
-    assert!(words(&succeed(&["learn", &large, "--target", "5"]).1).contains("unlike the next rows"));
+    assert!(flat(&succeed(&["learn", &large, "--target", "5"]).1).contains("unlike the next rows"));
     let usual = folder.write("usual.csv", &rows);
     assert!(!succeed(&["learn", &usual, "--target", "5"]).1.contains("unlike"));
     // Two or three columns that count from 1 above decimal numbers; above whole numbers they may be a row.
@@ -104,7 +100,7 @@ fn errors_and_notes_say_what_line_1_was_taken_for() {
     for columns in [2, 3] {
         let target = columns.to_string();
         let decimals = folder.write("decimals.csv", narrow(columns, "."));
-        assert!(words(&succeed(&["learn", &decimals, "--target", &target]).1).contains("unlike the next rows"), "{columns}");
+        assert!(flat(&succeed(&["learn", &decimals, "--target", &target]).1).contains("unlike the next rows"), "{columns}");
         let whole = folder.write("whole.csv", narrow(columns, "1"));
         assert!(!succeed(&["learn", &whole, "--target", &target]).1.contains("unlike"), "{columns}");
     }

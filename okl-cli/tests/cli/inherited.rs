@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::support::{Folder, Random, fail, json, succeed};
+use crate::support::{Folder, Random, fail, flat, json, succeed};
 
 /// A table with weights and ids; every third row has the weight 0 and no use.
 fn weighted(rows: usize, seed: u64, columns: &str) -> String {
@@ -24,10 +24,6 @@ fn weighted(rows: usize, seed: u64, columns: &str) -> String {
         text.push('\n');
     }
     text
-}
-
-fn flat(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// `--resume` learns as if the columns had been named again, and says so.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::support::{Folder, Random, fail, json, ring, succeed, succeed_with};
+use crate::support::{Folder, Random, fail, flat, json, ring, succeed, succeed_with};
 
 /// Three classes around three places, one class after the other.
 fn sorted(rows: usize) -> String {
@@ -49,7 +49,7 @@ fn a_sorted_file_leaves_a_model_of_all_its_rows() {
     );
     // The held-out figures are those of the model in the file.
     assert!((out["held_out"]["error"].as_f64().unwrap() - of_auto).abs() < 1e-12, "{out}");
-    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = flat(&said);
     assert!(words.contains("900 of 900 learned rows were learned once more by a new learner, in a random order"), "{said}");
     assert!(words.contains("This learner is saved, not the final model") && said.contains("\nsaved model "), "{said}");
     // The last fifth of the rows are of the class c alone: both models are measured there, and the summary says when which one is better.
@@ -70,7 +70,7 @@ fn a_sorted_file_leaves_a_model_of_all_its_rows() {
     assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
     let page = folder.read("r.html");
     assert!(page.contains("error of the saved model on past rows") && page.contains("error of the saved model on held-out rows"));
-    let inspected = succeed(&["inspect", &auto]).0.split_whitespace().collect::<Vec<_>>().join(" ");
+    let inspected = flat(&succeed(&["inspect", &auto]).0);
     assert!(inspected.contains("of 900 rows in a random order, not in that of the file"), "{inspected}");
     let (_, said) = succeed(&["learn", &data, "--resume", &auto, "-o", &folder.path("more.okl")]);
     assert!(said.contains("learned a sample of 900 rows in a random order"), "{said}");
@@ -90,7 +90,7 @@ fn a_file_whose_classes_change_places_leaves_the_last_model() {
     let (data, model) = (folder.write("swap.csv", &text), folder.path("m.okl"));
     let learn = ["learn", &data, "--target", "c", "-o", &model];
     let (out, said) = (json(&learn), succeed(&learn).1);
-    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = flat(&said);
     assert_eq!(out["saved_model"]["model"], "recent", "{said}");
     assert!(
         words.contains("The other one would have to be clearly better") && words.contains("the final model is saved"),
@@ -174,7 +174,7 @@ fn rows_in_stretches_leave_a_model_of_all_rows() {
         assert!((error - stretch["recent_error"].as_f64().unwrap()).abs() < 1e-12, "{stretch}: {error}");
     }
     assert_eq!(later["stretches"].as_array().unwrap().len(), 2, "{later}");
-    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = flat(&said);
     assert!(words.contains("learning was stopped after 1,024 and 1,536 rows, and 520 later rows were predicted"), "{said}");
     assert!(!words.contains("seem to tell more") && words.contains("So this learner is saved, not the final model"), "{said}");
     assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
@@ -190,7 +190,7 @@ fn advice_about_a_poor_final_model_names_flags_that_are_taken() {
     let table = |rows: &[String]| String::from("p,q,r,c\n") + &rows.concat();
     let (first, more) = (folder.write("a.csv", table(&rows[..600])), folder.write("b.csv", table(&rows[600..])));
     let (one, two) = (folder.path("1.okl"), folder.path("2.okl"));
-    let words = |args: &[&str]| succeed(args).1.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = |args: &[&str]| flat(&succeed(args).1);
     let all = "--save-model all saves a model of all rows";
     let learned = words(&["learn", &more, "--target", "c", "-o", &two, "--save-model", "recent"]);
     assert!(learned.contains("groups, seasons, time order") && learned.contains("Look for outliers, too"), "{learned}");
@@ -241,7 +241,7 @@ fn a_stretch_of_weather_leaves_a_model_of_all_its_rows() {
     assert_eq!(kept["file_order_error"], out["summary"]["error"]);
     let (of_auto, of_recent) = (error_of(&auto, &next_file, &next), error_of(&recent, &next_file, &next));
     assert!(of_auto + 0.03 < of_recent, "{of_auto} {of_recent}");
-    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = flat(&said);
     assert!(
         words.contains("in the order of the file and") && words.contains("This learner is saved, not the final model"),
         "{said}"
@@ -275,7 +275,7 @@ fn of_a_boundary_that_turns_slowly_the_run_says_which_model_is_for_the_next_rows
     let kept = &out["saved_model"];
     assert_eq!((kept["clearly_better"].as_bool(), kept["model"].as_str()), (Some(true), Some("all")), "{kept}");
     assert!(kept["random_order_error"].as_f64() > kept["file_order_error"].as_f64().map(|error| 2.0 * error), "{kept}");
-    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = flat(&said);
     let advice = "If rows change with time, learn new rows as they come (--resume, or okl serve). --save-model recent saves the final model: measure \
                   both on later rows (--test FILE) before you choose it.";
     assert!(words.contains(advice), "{said}");
@@ -315,7 +315,7 @@ fn a_continued_run_says_why_it_saves_the_last_model() {
     succeed(&[&["learn", &first, "-o", &model, "--save-model", "recent"], &AS[..]].concat());
     let data = folder.write("s.csv", &text);
     let said = succeed(&["learn", &data, "--resume", &model, "--continue", "-o", &folder.path("n.okl")]).1;
-    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = flat(&said);
     assert!(words.contains("When the rows of this run were new"), "{said}");
     assert!(words.contains("This run continues an earlier one") && words.contains("so the final model is saved"), "{said}");
 }
@@ -358,7 +358,7 @@ fn few_rows_are_learned_once_more_if_that_is_asked_for() {
     let learn = |model: &str, save: &str| {
         let settings = ["--target", "c", "--task", "classes", "--kernel", "gaussian:1", "--step", "constant:1"];
         let args = [&["learn", &data, "-o", model, "--save-model", save], &settings[..]].concat();
-        (json(&args), succeed(&args).1.split_whitespace().collect::<Vec<_>>().join(" "))
+        (json(&args), flat(&succeed(&args).1))
     };
     let (out, said) = learn(&all, "all");
     assert_eq!((&out["saved_model"]["model"], &out["saved_model"]["replayed_rows"]), (&"all".into(), &90.into()), "{out}");

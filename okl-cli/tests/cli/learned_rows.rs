@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Folder, json, succeed};
+use crate::support::{Folder, flat, json, succeed};
 
 /// A table of rows that are made from their numbers.
 fn table(header: &str, rows: usize, row: impl Fn(usize) -> String) -> String {
@@ -69,7 +69,7 @@ fn rows_of_every_run_are_known() {
     assert_eq!(out["rows_learned_again"]["rows"], 10, "{out}");
     let out = json(&["learn", &folder.write("3.csv", csv(10, 70)), "--resume", &two, "-o", &three, "--save-model", "recent"]);
     assert_eq!(out["rows_learned_again"]["rows"], 50, "{out}");
-    let said = succeed(&["inspect", &three]).0.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = flat(&succeed(&["inspect", &three]).0);
     assert!(said.contains("except 60 that are equal to rows of an earlier run"), "{said}");
 }
 
@@ -175,7 +175,7 @@ fn few_comparisons_are_no_count() {
         assert!(rows <= 15 && (!sure || rows == 15), "{from}: {found}");
         bounds += u64::from(found["at_least"] == true);
         let said = succeed(&["inspect", &folder.path("out.okl")]).1 + &succeed(&["inspect", &folder.path("out.okl")]).0;
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = flat(&said);
         let claim = said.split("each predicted before it was learned").nth(1).unwrap_or_else(|| panic!("{said}"));
         assert!(claim.starts_with(", as far as known") || claim.starts_with(", except"), "{from}: {said}");
     }

@@ -8,12 +8,7 @@ use okl_cli::input::{Chunk, Options, Reader};
 use okl_cli::learn::many_classes::{Found, ManyClasses};
 use serde_json::Value;
 
-use crate::support::{Folder, Random, fail, json, numbers, okl, ring, succeed};
-
-/// All words of a text, one space apart.
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
+use crate::support::{Folder, Random, fail, flat, json, numbers, okl, ring, succeed};
 
 /// Text classes at random, `few` of them in the first rows and `many` after `first` rows.
 fn classes([first, more]: [usize; 2], [few, many]: [usize; 2]) -> String {
@@ -34,8 +29,8 @@ fn the_bound_on_the_truncation_error_says_what_it_is_compared_with() {
     let (data, model, report) = (folder.write("ring.csv", ring(600)), folder.path("m.okl"), folder.path("r.html"));
     let settings = ["--gamma", "1", "--scale", "none", "--step", "constant:0.5", "--lambda", "0.1", "--budget", "window:100"];
     let learn = [&["learn", &data, "--target", "where", "-o", &model, "--report", &report][..], &settings].concat();
-    let (said, all) = (words(&succeed(&learn).1), json(&learn));
-    let inspected = words(&succeed(&["inspect", &model]).0);
+    let (said, all) = (flat(&succeed(&learn).1), json(&learn));
+    let inspected = flat(&succeed(&["inspect", &model]).0);
     for text in [&said, &all["certificates"].to_string(), &folder.read("r.html")] {
         assert!(text.contains("at most") && text.contains("compared with the same updates and nothing left out"), "{text}");
     }
@@ -79,13 +74,13 @@ fn memory_that_is_exceeded_is_said() {
     }
     // Nothing is asked for: the size is announced for the classes that are known, and the larger one is said in the end.
     let data = folder.write("c.csv", classes([300, 0], [12, 12]));
-    let said = words(&succeed(&["learn", &data, "--target", "c"]).1);
+    let said = flat(&succeed(&["learn", &data, "--target", "c"]).1);
     assert!(
         said.contains("of memory if there are ") && said.contains("there are more classes or columns than were known"),
         "{said}"
     );
     let named: Vec<String> = (0..12).map(|i| format!("k{i}")).collect();
-    let said = words(&succeed(&["learn", &data, "--target", "c", "--classes", &named.join(",")]).1);
+    let said = flat(&succeed(&["learn", &data, "--target", "c", "--classes", &named.join(",")]).1);
     assert!(!said.contains("if there are") && !said.contains("than were known"), "{said}");
 }
 
@@ -220,7 +215,7 @@ fn a_table_with_one_score_of_several_classes_says_whose_it_is() {
     let (data, to) = (folder.write("ring.csv", ring(120)), folder.path("p.csv"));
     let learn = |to: &str, more: &[&str]| {
         let args = ["learn", &data, "--target", "where", "--task", "classes", "--predictions", to];
-        words(&succeed(&[&args[..], more].concat()).1)
+        flat(&succeed(&[&args[..], more].concat()).1)
     };
     let note = "the score is that of the predicted class; for the scores of all classes name them with --classes";
     let said = learn(&to, &[]);

@@ -2,15 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::support::{Folder, Random, json, ring, succeed};
-
-/// All words of a text, one space apart.
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
+use crate::support::{Folder, Random, flat, json, ring, succeed};
 
 fn inspected(model: &str) -> String {
-    words(&succeed(&["inspect", model]).0)
+    flat(&succeed(&["inspect", model]).0)
 }
 
 /// Rows of three columns and their target, with little noise.
@@ -102,7 +97,7 @@ fn the_member_that_freeze_writes_is_marked() {
         let kernel = more.map_or(vec![], |kernel| vec!["--kernel", kernel]);
         succeed(&[&["learn", data, "--target", target, "-o", &model, "--quiet"][..], &kernel].concat());
         let said = inspected(&model);
-        let frozen = words(&succeed(&["freeze", &model, "-o", &plain]).1);
+        let frozen = flat(&succeed(&["freeze", &model, "-o", &plain]).1);
         let member = frozen.split_once(": ").unwrap().1.split_once(", which had").unwrap().0;
         assert!(said.contains(&format!("{member} (okl freeze writes this one)")), "{member}\n{said}");
         assert!(member.contains("gamma=") || member.contains("linear"), "{member}");
@@ -141,11 +136,11 @@ fn members_with_the_same_settings_are_told_apart() {
 fn the_unit_of_gamma_needs_a_gamma() {
     let folder = Folder::new("members-gamma");
     let linear = folder.write("l.csv", target_of(900, |[a, b, c]| 3.0 * a + b - 2.0 * c));
-    let said = words(&succeed(&["learn", &linear, "--target", "u"]).1);
+    let said = flat(&succeed(&["learn", &linear, "--target", "u"]).1);
     let (_, said) = said.split_once("of the weight is on ").unwrap();
     assert!(said.contains(" linear") && said.contains("examples. ") && !said.contains("gamma"), "{said}");
     // Three widths of one kernel compete.
-    let said = words(&succeed(&["learn", &linear, "--target", "u", "--kernel", "manhattan"]).1);
+    let said = flat(&succeed(&["learn", &linear, "--target", "u", "--kernel", "manhattan"]).1);
     let (_, said) = said.split_once("of the weight is on ").unwrap();
     assert!(said.contains(" manhattan:gamma=") && said.contains("gamma is in these units"), "{said}");
 }

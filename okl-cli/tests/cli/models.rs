@@ -2,7 +2,7 @@
 
 use okl::{Batch, Config, Learner};
 
-use crate::support::{Folder, Random, fail, json, numbers, ring, succeed};
+use crate::support::{Folder, Random, fail, flat, json, numbers, ring, succeed};
 
 const X: [f32; 8] = [0.0, 0.5, 1.0, -1.0, 0.25, 2.0, -0.5, 0.75];
 
@@ -150,7 +150,7 @@ fn inspect_shows_the_loss_of_a_quantile_and_the_memory_of_learning() {
     let found = json(&["inspect", &model]);
     let shown = found["progressive"]["pinball_loss"].as_f64().unwrap();
     assert!((shown - pinball).abs() < 1e-9 * pinball && found["progressive"]["r2"].is_null(), "{found}");
-    let words = succeed(&["inspect", &model]).0.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = flat(&succeed(&["inspect", &model]).0);
     assert!(words.contains("mean quantile (pinball) loss") && !words.contains("R²") && !words.contains("absolute"), "{words}");
     let [loaded, learning] = ["bytes", "bytes_while_learning"].map(|name| found[name].as_u64().unwrap());
     assert!(loaded < learning && words.contains("as loaded, up to ") && words.contains("while it learns"), "{words}");

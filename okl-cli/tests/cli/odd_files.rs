@@ -2,12 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{Folder, fail, json, okl, ring, succeed};
-
-/// All words of a text, one space apart.
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
+use crate::support::{Folder, fail, flat, json, okl, ring, succeed};
 
 /// A column of whole numbers, row by row.
 fn table(header: &str, rows: usize, row: impl Fn(usize) -> String) -> String {
@@ -45,7 +40,7 @@ fn the_units_of_columns_are_the_ones_that_are_said() {
         (file("ones.libsvm", &|_| 1), "Columns are taken as they are; gamma is in the units of the data."),
         (file("units.libsvm", &|c| c * c * c), "divided by the root mean square of their entries that are not 0"),
     ] {
-        let found = words(&succeed(&["learn", &data]).1);
+        let found = flat(&succeed(&["learn", &data]).1);
         assert!(found.contains(said) && !found.contains("centred; gamma is in the units of the data"), "{found}");
     }
 }
@@ -56,17 +51,17 @@ fn a_few_rows_are_said_to_be_few() {
     let folder = Folder::new("odd-few");
     let model = folder.path("m.okl");
     let one = folder.write("one.csv", "a,b,y\n1,2,yes\n");
-    let said = words(&succeed(&["learn", &one, "--target", "y", "-o", &model]).1);
+    let said = flat(&succeed(&["learn", &one, "--target", "y", "-o", &model]).1);
     assert!(said.contains("error on the one learned row"), "{said}");
-    let inspected = words(&succeed(&["inspect", &model]).0);
+    let inspected = flat(&succeed(&["inspect", &model]).0);
     assert!(inspected.contains("settings in parallel; none of them has 10.00 % of the weight"), "{inspected}");
     let bad = folder.write("bad.csv", "a,y\n1,no\n2,yes,3\n");
     fail(&["learn", &bad, "--target", "y", "--loss", "hinge", "--quiet"], 1, &["line 3", "1 row was learned before"]);
     let column = |rows: usize| folder.write("v.csv", table("v", rows, |i| format!("{}", i * i % 31)));
-    let said = words(&succeed(&["learn", &column(60), "--task", "novelty"]).1);
+    let said = flat(&succeed(&["learn", &column(60), "--task", "novelty"]).1);
     assert!(said.contains("the threshold is found from the first 256 examples (--warmup), and there are 60 so far"), "{said}");
     let scores = folder.path("p.csv");
-    let said = words(&succeed(&["learn", &column(400), "--task", "novelty", "--predictions", &scores]).1);
+    let said = flat(&succeed(&["learn", &column(400), "--task", "novelty", "--predictions", &scores]).1);
     let scores = folder.read("p.csv");
     let judged = scores.lines().skip(1).filter(|line| line.split(',').nth(1) != Some("")).count();
     assert_eq!(judged, 144);

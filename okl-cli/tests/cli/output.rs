@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use okl_cli::metrics::figure;
 
-use crate::support::{Folder, fail, json, numbers, okl, ring, skipped, succeed};
+use crate::support::{Folder, fail, flat, json, numbers, okl, ring, skipped, succeed};
 
 #[test]
 fn a_row_at_every_power_of_two_and_at_the_end() {
@@ -216,9 +216,7 @@ fn clipped_columns_are_named() {
             .args(more)
             .output()
             .unwrap();
-        [output.stdout, output.stderr]
-            .map(|text| String::from_utf8(text).unwrap().split_whitespace().collect::<Vec<_>>().join(" "))
-            .concat()
+        [output.stdout, output.stderr].map(|text| flat(&String::from_utf8(text).unwrap())).concat()
     };
     let texts = [run(&["--report", "r.html"]), run(&["--json"]), std::fs::read_to_string(folder.join("r.html")).unwrap()];
     std::fs::remove_dir_all(&folder).unwrap();

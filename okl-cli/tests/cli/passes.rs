@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Folder, fail, json, late_classes, numbers, okl, ring, succeed};
+use crate::support::{Folder, fail, flat, json, late_classes, numbers, okl, ring, succeed};
 
 const BUDGETS: [&str; 5] = ["unlimited", "window:40", "merge:40", "transfer:40", "age:200"];
 
@@ -162,7 +162,7 @@ fn passes_are_not_counted_as_rows() {
     let (data, first, second) = (folder.write("ring.csv", ring(60)), folder.path("a.okl"), folder.path("b.okl"));
     succeed(&["learn", &data, "--target", "where", "--passes", "2", "--quiet", "-o", &first]);
     let said = succeed(&["learn", &data, "--resume", &first, "--passes", "2", "-o", &second]).1;
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = flat(&said);
     assert!(said.contains("Figures of this run; 120 rows were learned before, a row being counted in every pass."), "{said}");
 }
 

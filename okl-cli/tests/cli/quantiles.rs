@@ -2,11 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::support::{Folder, Random, json, succeed};
-
-fn flat(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
+use crate::support::{Folder, Random, flat, json, succeed};
 
 /// A normal number by the central limit.
 fn normal(random: &mut Random) -> f64 {

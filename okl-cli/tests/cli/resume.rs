@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{Folder, fail, gzip, json, late_classes, numbers, okl, ring, skipped, succeed};
+use crate::support::{Folder, fail, flat, gzip, json, late_classes, numbers, okl, ring, skipped, succeed};
 
 fn bytes(path: &str) -> Vec<u8> {
     fs::read(path).unwrap()
@@ -534,7 +534,7 @@ fn rows_that_were_learned_before_are_named() {
     let (first, both, new) =
         (folder.write("a.csv", part(0, 200)), folder.write("b.csv", part(100, 300)), folder.write("c.csv", part(300, 400)));
     let (one, two, page) = (folder.path("1.okl"), folder.path("2.okl"), folder.path("r.html"));
-    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = |text: &str| flat(text);
     for shuffle in [&[][..], &["--shuffle", "2"]] {
         succeed(&["learn", &first, "--target", "where", "-o", &one, "--save-model", "recent"]);
         let learn = [&["learn", &both, "--resume", &one, "-o", &two, "--report", &page], shuffle].concat();

@@ -6,12 +6,7 @@ use okl::Config;
 use okl_cli::inspect::shorthand;
 use serde_json::json;
 
-use crate::support::{Folder, Random, fail, json, numbers, okl, ring, succeed};
-
-/// All words of a text, one space apart.
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
+use crate::support::{Folder, Random, fail, flat, json, numbers, okl, ring, succeed};
 
 /// Points around the origin.
 fn cloud(rows: usize) -> String {
@@ -30,7 +25,7 @@ fn two_alert_rates_have_two_names() {
     succeed(&["learn", &data, "--task", "novelty", "--quiet", "-o", &model]);
     let far: String = (0..60).map(|i| format!("{},{}\n", 50 + i, 50 - i)).collect();
     let more = folder.write("far.csv", format!("x,y\n{far}"));
-    let said = words(&succeed(&["learn", "--resume", &model, &more, "-o", &model]).1);
+    let said = flat(&succeed(&["learn", "--resume", &model, &more, "-o", &model]).1);
     assert!(said.contains("% of these rows; ") && said.contains("Alert rate since the model began: "), "{said}");
     let after = |name: &str| said.split(name).nth(1).unwrap().split_whitespace().next().unwrap().parse::<f64>().unwrap();
     let (run, life) = (after("alert rate "), after("Alert rate since the model began: "));
@@ -57,7 +52,7 @@ fn a_detector_that_never_gives_an_alert_says_so() {
     let warning = out["warnings"][0].as_str().unwrap();
     assert!(warning.contains("gives no alert for any past row") && warning.contains("20.00 % was asked for"), "{warning}");
     assert!(warning.contains("--threshold tracker"), "{warning}");
-    let inspected = words(&succeed(&["inspect", &model]).0);
+    let inspected = flat(&succeed(&["inspect", &model]).0);
     assert!(threshold == 0.0 && inspected.contains("0 (no score is below it, so there is never an alert)"), "{inspected}");
 }
 
@@ -68,7 +63,7 @@ fn a_detector_holds_its_alert_rate_unless_told_otherwise() {
     let (data, config) =
         (folder.write("c.csv", cloud(3000)), folder.write("c.json", r#"{"loss": {"nu_novelty": {"nu": 0.05}}}"#));
     for args in [vec!["--loss", "nu_novelty", "--nu", "0.05"], vec!["--loss", "nu_novelty:0.05"], vec!["--config", &config]] {
-        let said = words(&succeed(&[&["learn", &data], &args[..]].concat()).1);
+        let said = flat(&succeed(&[&["learn", &data], &args[..]].concat()).1);
         assert!(said.contains("threshold = tracker: holds the alert rate at nu"), "{said}");
         let rate = said.split("Alert rate since the model began: ").nth(1).unwrap();
         let measured: f64 = rate.split_whitespace().next().unwrap().parse().unwrap();
@@ -91,7 +86,7 @@ fn figures_say_which_rows_they_count() {
     // A run over all rows of the model has one alert rate, whatever the threshold.
     for threshold in ["norma", "tracker"] {
         let learn = ["learn", &cloud, "--loss", "nu_novelty", "--nu", "0.1", "--threshold", threshold];
-        let said = words(&succeed(&learn).1);
+        let said = flat(&succeed(&learn).1);
         let rate = |name: &str| said.split(name).nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
         assert_eq!(rate(" alert rate "), rate("Alert rate since the model began: "), "{said}");
     }
@@ -154,12 +149,12 @@ fn weights_are_not_called_examples() {
     let figures: Vec<_> = classes.as_array().unwrap().iter().map(|c| (c["examples"].as_u64(), c["weight"].as_f64())).collect();
     assert_eq!(figures, [(Some(150), Some(375.0)), (Some(150), Some(150.0))]);
     let said = succeed(&weighted).1;
-    assert!(said.lines().any(|l| words(l) == "class examples weight precision recall F1"), "{said}");
-    assert!(said.lines().any(|l| words(l).starts_with("a 150 375 ")) && said.lines().all(|l| l.chars().count() <= 80), "{said}");
+    assert!(said.lines().any(|l| flat(l) == "class examples weight precision recall F1"), "{said}");
+    assert!(said.lines().any(|l| flat(l).starts_with("a 150 375 ")) && said.lines().all(|l| l.chars().count() <= 80), "{said}");
     let page = folder.read("r.html");
-    assert!(page.contains("total weight 525") && said.lines().any(|l| words(l).starts_with("weight 525 the sum")), "{said}");
+    assert!(page.contains("total weight 525") && said.lines().any(|l| flat(l).starts_with("weight 525 the sum")), "{said}");
     assert!(page.contains("<th scope=\"col\">weight</th>") && page.contains("counted by its weight"), "{page}");
-    assert!(succeed(&learn).1.lines().any(|l| words(l) == "class examples precision recall F1"));
+    assert!(succeed(&learn).1.lines().any(|l| flat(l) == "class examples precision recall F1"));
 }
 
 /// A row that is wrong: what became of the rows before it.
@@ -225,25 +220,25 @@ fn what_a_model_does_not_know_is_said() {
     let data = folder.write("a.csv", format!("x,colour,y\n{}", rows(["red", "blue"])));
     let (model, test) = (folder.path("m.okl"), folder.write("t.csv", "x,colour,y,extra\n1,red,1,5\n2,green,0,5\n3,pink,0,5\n"));
     let learn = ["learn", &data, "--target", "y", "--one-hot", "-o", &model];
-    let said = words(&succeed(&[&learn[..], &["--test", &test]].concat()).1);
+    let said = flat(&succeed(&[&learn[..], &["--test", &test]].concat()).1);
     let expected =
         ["column 'colour': 2 rows have a value that the model has not seen (green, pink)", "column 'extra' is not known"];
     expected.iter().for_each(|text| assert!(said.contains(text), "{text}: {said}"));
     let (csv, err) = succeed(&["predict", &model, &test]);
     assert_eq!(csv.lines().count(), 4);
-    expected.iter().for_each(|text| assert!(words(&err).contains(text), "{text}: {err}"));
+    expected.iter().for_each(|text| assert!(flat(&err).contains(text), "{text}: {err}"));
     assert_eq!(succeed(&["predict", &model, &data]).1, "");
     assert!(!succeed(&["predict", &model, &test, "--ignore", "extra"]).1.contains("extra"));
     // Keys of JSON lines, and columns of a second file.
     let keys = folder.write("k.jsonl", "{\"x\":1,\"colour\":\"red\",\"k\":3}\n{\"x\":1,\"colour\":\"red\"}\n");
-    assert!(words(&succeed(&["predict", &model, &keys]).1).contains("column 'k' is not known"));
-    let said = words(&succeed(&["learn", &data, &test, "--target", "y", "--one-hot"]).1);
+    assert!(flat(&succeed(&["predict", &model, &keys]).1).contains("column 'k' is not known"));
+    let said = flat(&succeed(&["learn", &data, &test, "--target", "y", "--one-hot"]).1);
     assert!(said.contains("column 'extra': not among the columns that are learned"), "{said}");
     // Rows that cannot be read are counted too.
     let bad = folder.write("bad.csv", "x,colour,y\n1,red,1\n?,red,1\n2,red\n");
     let (csv, err) = succeed(&["predict", &model, &bad, "--on-bad-row", "skip"]);
-    assert!(csv.lines().count() == 4 && words(&err).contains("2 rows could not be read and have no score; the first: "), "{err}");
-    let said = words(&succeed(&[&learn[..], &["--test", &bad, "--on-bad-row", "skip"]].concat()).1);
+    assert!(csv.lines().count() == 4 && flat(&err).contains("2 rows could not be read and have no score; the first: "), "{err}");
+    let said = flat(&succeed(&[&learn[..], &["--test", &bad, "--on-bad-row", "skip"]].concat()).1);
     assert!(said.contains("bad.csv: 2 rows could not be read"), "{said}");
     // Only some columns were asked for: the others are no surprise.
     succeed(&["learn", &test, "--target", "y", "--features", "x", "--quiet", "-o", &model]);
@@ -275,14 +270,14 @@ fn labels_that_are_not_taken_as_they_stand_are_said() {
     let folder = Folder::new("labels");
     let names = ["yes", "no", "NA"];
     let rows: String = (0..90).map(|i| format!("{},{}\n", i % 3, names[i % 3])).collect();
-    let said = words(&succeed(&["learn", &folder.write("na.csv", format!("x,y\n{rows}")), "--target", "y"]).1);
+    let said = flat(&succeed(&["learn", &folder.write("na.csv", format!("x,y\n{rows}")), "--target", "y"]).1);
     assert!(said.contains("no target 30 rows in which a target is missing (empty, NA, ?): only predicted"), "{said}");
     let names = ["True", "FALSE", "true", "false"];
     let rows: String = (0..80).map(|i| format!("{},{}\n", i % 2, names[i % 4])).collect();
     let data = folder.write("b.csv", format!("x,y\n{rows}"));
     let said = succeed(&["learn", &data, "--target", "y"]).1;
     let told = "the target 'True' is the class true: TRUE, True and true are one class";
-    assert_eq!(words(&said).matches(told).count(), 1, "{said}");
+    assert_eq!(flat(&said).matches(told).count(), 1, "{said}");
     assert_eq!(json(&["learn", &data, "--target", "y"])["summary"]["classes"]["known"], 2);
     let plain = data.replace("b.csv", "plain.csv");
     std::fs::write(&plain, format!("x,y\n{}", rows.to_lowercase())).unwrap();
@@ -305,9 +300,9 @@ fn the_loss_that_is_learned_is_named() {
     let pinball = |(z, y): (&f64, &f64)| (0.9 * (y - z)).max((0.9 - 1.0) * (y - z));
     let expected = scores.iter().zip(&targets).map(pinball).sum::<f64>() / 500.0;
     assert!((output["pinball"].as_f64().unwrap() - expected).abs() < 1e-12 * expected.max(1.0), "{output} {expected}");
-    let said = words(&succeed(&learn).1);
+    let said = flat(&succeed(&learn).1);
     assert!(said.contains("pinball loss ") && said.contains("quantile:q=0.9"), "{said}");
-    let said = words(&succeed(&["learn", &data, "--target", "u", "--ignore", "v"]).1);
+    let said = flat(&succeed(&["learn", &data, "--target", "u", "--ignore", "v"]).1);
     assert!(said.lines().all(|line| !line.contains("pinball")) && said.contains(" squared"), "{said}");
 }
 
@@ -334,7 +329,7 @@ fn the_first_row_counts_for_both_or_is_said() {
     // 1,000 at first, then 1 each, and 9 at the end of every ten.
     let changes = 1000.0 + 9.0 * 20.0 + 9.0 * 19.0;
     near(out["summary"]["no_change_error"].as_f64().unwrap(), changes / 200.0);
-    let said = words(&succeed(&learn).1);
+    let said = flat(&succeed(&learn).1);
     assert!(said.contains("The first row makes up ") && said.contains("of the squared error of y"), "{said}");
 }
 
@@ -376,7 +371,7 @@ fn steps_that_were_not_taken_are_said_once() {
         (0..40).map(|i| format!("{},{}\n", i % 5, if i == 30 { "1e308".into() } else { (i % 3).to_string() })).collect();
     let (data, model) = (folder.write("n.csv", format!("x,y\n{rows}")), folder.path("m.okl"));
     let fixed = ["--gamma", "1", "--scale", "none", "--step", "constant:0.9", "--lambda", "0", "--kernel", "gaussian"];
-    let said = words(
+    let said = flat(
         &succeed(
             &[&["learn", &data, "--target", "y", "--task", "numbers", "--loss", "squared", "-o", &model], &fixed[..]].concat(),
         )
@@ -385,7 +380,7 @@ fn steps_that_were_not_taken_are_said_once() {
     let skipped = json(&["inspect", &model])["health"].to_string();
     assert!(skipped.contains("steps were not taken"), "{skipped}: {said}");
     assert_eq!(said.matches("not taken").count() + said.matches("were skipped").count(), 1, "{said}");
-    assert_eq!(words(&succeed(&["inspect", &model]).0).matches("steps were not taken").count(), 1);
+    assert_eq!(flat(&succeed(&["inspect", &model]).0).matches("steps were not taken").count(), 1);
 }
 
 #[test]
@@ -417,7 +412,7 @@ fn the_kernel_and_the_passes_are_named() {
         let words = [&format!("this run has {kernel}: use terms")[..]];
         fail(&[&learn[..], &["--kernel", kernel, "--form", "fourier:100"]].concat(), 2, &words);
     }
-    let said = words(&succeed(&[&learn[..], &["--passes", "5", "--shuffle", "1"]].concat()).1);
+    let said = flat(&succeed(&[&learn[..], &["--passes", "5", "--shuffle", "1"]].concat()).1);
     assert!(said.contains("first 256 examples (a row is counted in every pass)"), "{said}");
 }
 
@@ -463,14 +458,14 @@ fn a_class_that_is_never_predicted_is_named() {
     let data = folder.write("rare.csv", rare(2000));
     let learn = ["learn", &data, "--target", "y", "--loss", "hinge", "--kernel", "gaussian:0.5", "--step", "constant:0.001"];
     let (table, said) = succeed(&learn);
-    let (words, rows) = (self::words(&format!("{table}{said}")), rare(2000).matches(",bad").count());
+    let (words, rows) = (self::flat(&format!("{table}{said}")), rare(2000).matches(",bad").count());
     assert!(
         words.contains(&format!("No row was predicted to be of class bad, which {rows} rows have. --class-weight balanced")),
         "{words}"
     );
     let majority = words.split_once("by always predicting the most frequent class").unwrap().1;
     assert!(majority.trim_start().starts_with("the model is no better over all these rows"), "{words}");
-    let weighted = self::words(&succeed(&[&learn[..], &["--class-weight", "balanced"]].concat()).1);
+    let weighted = self::flat(&succeed(&[&learn[..], &["--class-weight", "balanced"]].concat()).1);
     assert!(!weighted.contains("No row was predicted"), "{weighted}");
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::support::{Folder, Random, fail, json, succeed};
+use crate::support::{Folder, Random, fail, flat, json, succeed};
 
 /// Short texts of 400 words, of two kinds.
 fn texts(rows: usize) -> String {
@@ -14,10 +14,6 @@ fn texts(rows: usize) -> String {
         writeln!(text, "w{} w{} w{},{}", word(), word(), word(), ["plant", "animal"][kind]).unwrap();
     }
     text
-}
-
-fn flat(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The number before a word.

@@ -39,6 +39,11 @@ impl Drop for Folder {
     }
 }
 
+/// The words of a text, with one space between them: lines are broken to fit a terminal.
+pub fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 pub fn okl(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_okl"));
     command.args(args).env("NO_COLOR", "1");

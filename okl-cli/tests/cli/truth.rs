@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::support::{Folder, Random, fail, json, late_classes, numbers, ring, succeed};
+use crate::support::{Folder, Random, fail, flat, json, late_classes, numbers, ring, succeed};
 
 fn close(found: &Value, expected: f64, what: &str) {
     let found = found.as_f64().unwrap_or_else(|| panic!("{what}: {found}"));
@@ -65,7 +65,7 @@ fn the_saved_model_is_measured_on_past_rows_and_a_large_difference_is_said() {
         assert!((spread - expected).abs() < 1e-12, "{spread}, for a share {expected}");
         assert!(out["summary"]["error"].as_f64().unwrap() < 0.1 && error > 0.5, "{out}");
         let (_, err) = succeed(&learn);
-        let words = err.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = flat(&err);
         assert!(past["much_worse"] == true && out["warnings"][0].as_str().unwrap().contains("--shuffle 1"));
         assert!(
             words.contains("The final model gets ") && words.contains("It predicts the later half of these rows better "),
@@ -329,7 +329,7 @@ fn figures_of_numbers_follow_from_the_predictions() {
     let (_, err) = succeed(&[&learn[..], &slow].concat());
     assert!(err.contains("coverage  ") && err.contains("The predicted 0.9 quantile is off: "), "{err}");
     // So large an error is one of the step and not of the quantile.
-    let said = err.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = flat(&err);
     assert!(!said.contains("The quantile 0.") && !said.contains("--step"), "{err}");
     let page = folder.read("r.html");
     assert!(page.contains("of targets at or below the score of u") && page.contains("quantile is off"));
@@ -409,7 +409,7 @@ fn whole_numbers_are_what_the_format_takes_them_for() {
     let learn = |data: &str, more: &[&str]| {
         let args = [&["learn", data], more].concat();
         let loss = json(&args)["config"]["loss"].to_string();
-        let said = succeed(&args).1.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = flat(&succeed(&args).1);
         (loss, said)
     };
     let expect = |(loss, said): (String, String), name: &str, words: &str| {
@@ -475,7 +475,7 @@ fn certificates_say_something_or_nothing() {
     let (data, model) = (folder.write("ring.csv", ring(600)), folder.path("m.okl"));
     let said = |more: &[&str]| {
         let args = [&["learn", &data, "--target", "where", "--gamma", "1", "--scale", "none", "-o", &model], more].concat();
-        let words = succeed(&args).1.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = flat(&succeed(&args).1);
         let lost: Value = serde_json::from_str(&succeed(&["inspect", &model, "--json"]).0).unwrap();
         let scores = column(&succeed(&["predict", &model, &data]).0, "score");
         let centre = mean(scores.iter().copied());

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Folder, Random, json, succeed};
+use crate::support::{Folder, Random, flat, json, succeed};
 
 /// Rows of `classes` classes around as many centres, with their weights. The first rows are of the classes in `hidden`, with weight 0, and then
 /// one of the last class is learned. Up to row 60 a third of the weights is 0.
@@ -155,7 +155,7 @@ fn a_file_in_which_all_weights_are_0_is_named_as_such() {
     let folder = Folder::new("weightless-all");
     let data = folder.write("d.csv", "x,y,w\n1,2.5,0\n2,3.5,0\n3,4.5,0\n");
     let said = succeed(&["learn", &data, "--target", "y", "--weight", "w"]).1;
-    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = flat(&said);
     assert!(words.contains("No row was learned (3 rows of weight 0: only predicted)"), "{said}");
     assert!(
         words.contains("no row so far has a target and a weight above 0") && !words.contains("has one value so far"),

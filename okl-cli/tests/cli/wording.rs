@@ -1,10 +1,6 @@
 //! Words of errors, help and reports that were misread.
 
-use super::support::{Folder, fail, json, numbers, okl, ring, succeed};
-
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
+use super::support::{Folder, fail, flat, json, numbers, okl, ring, succeed};
 
 /// A misspelt key of --config is named before anything else is asked for, with the keys about columns.
 #[test]
@@ -21,7 +17,7 @@ fn an_unknown_key_of_a_file_of_settings_is_answered_with_all_keys() {
     let (help, _) = succeed(&["learn", "--help"]);
     let error = String::from_utf8(okl(&["learn", &data, "--config", &config]).output().unwrap().stderr).unwrap();
     let keys = error.split_once("there are ").unwrap().1.split_once(';').unwrap().0.to_owned();
-    let help = words(&help);
+    let help = flat(&help);
     assert!(help.contains(&keys), "{keys}\n{help}");
 }
 
@@ -54,12 +50,12 @@ fn a_parameter_without_its_setting_names_the_flag() {
 #[test]
 fn help_says_what_holds_for_its_command() {
     let (help, _) = succeed(&["evaluate", "--help"]);
-    assert!(!words(&help).contains("in the predictions"), "{help}");
+    assert!(!flat(&help).contains("in the predictions"), "{help}");
     let (help, _) = succeed(&["learn", "--help"]);
-    assert!(words(&help).contains("--one-hot must name its columns here; without names it is refused"), "{help}");
+    assert!(flat(&help).contains("--one-hot must name its columns here; without names it is refused"), "{help}");
     for command in ["learn", "predict", "evaluate"] {
         let (help, _) = succeed(&[command, "--help"]);
-        assert!(words(&help).contains("--header <YES|NO>"), "{help}");
+        assert!(flat(&help).contains("--header <YES|NO>"), "{help}");
     }
 }
 
@@ -89,10 +85,10 @@ fn a_resumed_model_keeps_the_remark_about_its_first_rows() {
     let folder = Folder::new("wording-order");
     let (data, model, more) = (folder.write("n.csv", numbers(300)), folder.path("1.okl"), folder.path("2.okl"));
     succeed(&["learn", &data, "--target", "u,v", "--save-model", "all", "-o", &model]);
-    assert!(words(&succeed(&["inspect", &model]).0).contains("of 300 rows in a random order, not in that of the file"));
+    assert!(flat(&succeed(&["inspect", &model]).0).contains("of 300 rows in a random order, not in that of the file"));
     let other = folder.write("m.csv", numbers(340).replace("0.5", "0.51"));
     succeed(&["learn", &other, "--resume", &model, "-o", &more]);
-    let said = words(&succeed(&["inspect", &more]).0);
+    let said = flat(&succeed(&["inspect", &more]).0);
     assert!(said.contains("the first 300 examples came in a random order, not in that of their file"), "{said}");
     let inspected: serde_json::Value = serde_json::from_str(&succeed(&["inspect", &more, "--json"]).0).unwrap();
     assert_eq!(inspected["replayed_rows"], 300);
@@ -105,7 +101,7 @@ fn the_loss_of_several_targets_says_what_it_is() {
     let text = numbers(300);
     let (data, scores, page) = (folder.write("n.csv", &text), folder.path("p.csv"), folder.path("r.html"));
     let learn = ["learn", &data, "--target", "u,v", "--loss", "absolute", "--predictions", &scores, "--report", &page];
-    let said = words(&succeed(&learn).1);
+    let said = flat(&succeed(&learn).1);
     assert!(said.contains("absolute, of the Euclidean norm of the residuals of all targets"), "{said}");
     let columns: Vec<&str> = text.lines().next().unwrap().split(',').collect();
     let place = |name: &str| columns.iter().position(|column| *column == name).unwrap();
