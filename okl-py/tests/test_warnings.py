@@ -9,6 +9,7 @@ import pytest
 import okl
 
 pd = pytest.importorskip("pandas")
+clone = pytest.importorskip("sklearn.base").clone
 
 RNG = np.random.default_rng(8)
 WILD = np.r_[RNG.uniform(0, 1, 300), RNG.uniform(0, 50, 700)]
@@ -228,6 +229,47 @@ def test_weights_far_from_one_are_said() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         okl.Learner(loss="hinge").learn(X, y, weights=rng.uniform(0, 2, 300))
+
+
+def test_weights_of_classes_are_no_weights_far_from_one() -> None:
+    """The estimator divides the weights of the classes by the largest, so the advice to divide weights could not be followed."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 2))
+    y = X[:, 0] > 1.9
+    few = np.full(2000, 1e-3)
+    for of_class in ("balanced", {False: 1, True: 40}):
+        for learn in ("fit", "partial_fit"):
+            known = {"classes": [False, True]} if learn == "partial_fit" else {}
+            model = okl.KernelClassifier(class_weight=of_class, max_iter=1, random_state=0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                getattr(model, learn)(X, y, **known)
+            # Weights of rows that are far from 1 are still said.
+            with pytest.warns(okl.HealthWarning, match="a weight multiplies the step of its row"):
+                getattr(clone(model), learn)(X, y, sample_weight=few, **known)
+    with pytest.warns(okl.HealthWarning, match="a weight multiplies the step of its row"):
+        okl.KernelClassifier(class_weight={False: 1e-3, True: 1e-3}).partial_fit(X, y, classes=[False, True])
+
+
+def test_other_findings_stay_where_that_of_the_weights_is_taken_out() -> None:
+    from okl._sklearn.classifier import WEIGHTS_FINDING
+
+    weights = (
+        "the weights of 8,192 learned rows have a mean of 9.19e-5; a weight multiplies the step of its row, so the model hardly learns: "
+        "divide all weights by their mean"
+    )
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    said, *_ = warning(
+        lambda: okl.Learner(loss="hinge").learn(X, np.sign(X[:, 0]), weights=np.full(300, 0.01))
+    )
+    assert WEIGHTS_FINDING.search(str(said)), "these are the learner's words"
+    for text, rest in (
+        (weights, ""),
+        (f"{weights}; b", "b"),
+        (f"a; {weights}", "a"),
+        (f"a; {weights}; b; c", "a; b; c"),
+    ):
+        assert WEIGHTS_FINDING.sub("", f"{text} (see health())") == f"{rest} (see health())"
 
 
 def test_cells_before_the_first_value_of_a_column_are_said() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Collection
 from numbers import Real
 from typing import Any, Self
@@ -25,6 +26,7 @@ from okl._sklearn.base import KernelEstimator
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
 from okl._sklearn.search import Measured, calibrated_loss
 from okl._sklearn.validate import ScoresUnmasked, check_targets, check_weights, validate_data, without_zeros
+from okl._warnings import Reworded, reworded
 
 LOSS_NAMES = ("hinge", "log_loss", "perceptron", "nu_hinge", "max_margin", "softmax")
 
@@ -41,6 +43,14 @@ def _gives_probabilities(estimator: KernelClassifier) -> bool:
     if estimator.loss in PROBABILISTIC:
         return True
     raise AttributeError(f"probabilities need loss='log_loss', found loss={estimator.loss!r}")
+
+
+FAR_WEIGHT = 10.0
+"""A mean weight is far from 1 if it is this many times as large or small, as in okl/src/learner/row_weights.rs."""
+
+MEAN_WEIGHT = r"the weights of [\d,]+ learned rows have a mean of \S+; a weight multiplies [^;]+: divide all weights by their mean"
+WEIGHTS_FINDING = re.compile(f"{MEAN_WEIGHT}; |(?:; )?{MEAN_WEIGHT}")
+"""The learner's finding about the mean weight of its rows, with the separator from another finding."""
 
 
 @_docs.filled
@@ -193,7 +203,7 @@ class KernelClassifier(ScoresUnmasked, ClassifierMixin, KernelEstimator):
         places = kept_rows(weights, rows.shape[0])
         weights, rows, codes = without_zeros(weights, rows, codes)
         names = self._names()[codes]
-        with rows_named(places):
+        with rows_named(places), reworded(self._without_class_weights(sample_weight)):
             rows, filler = self._filled_set(rows)
             if going_on:
                 self._continue_set(rows, names, weights)
@@ -245,7 +255,8 @@ class KernelClassifier(ScoresUnmasked, ClassifierMixin, KernelEstimator):
         self._take_classes(classes, labels, first)
         codes = self._codes(labels)
         weights = self._weights(codes, check_weights(sample_weight, rows.shape[0]), streaming=True)
-        report = self._learn_stream(rows, self._names()[codes], weights)
+        with reworded(self._without_class_weights(sample_weight)):
+            report = self._learn_stream(rows, self._names()[codes], weights)
         known = self.classes_[:0] if before is None else before
         if self._discovered is not None and len(self.classes_) > len(known):
             return {**report, "wrong": self._wrong_among_known(report["scores"], codes, known)}
@@ -344,6 +355,15 @@ class KernelClassifier(ScoresUnmasked, ClassifierMixin, KernelEstimator):
         given = self.class_weight.values() if isinstance(self.class_weight, dict) else of_class
         of_example: np.ndarray = of_class[codes] / max(1.0, *given)
         return of_example if weights is None else weights * of_example
+
+    def _without_class_weights(self, sample_weight: ArrayLike | None) -> Reworded:
+        """Takes the finding about the mean weight out of a warning where the weights of the classes are the reason: `_weights` divides
+        them by the largest, so the user cannot follow the advice."""
+        largest = max(self.class_weight.values()) if isinstance(self.class_weight, dict) else 1.0
+        given = 1.0 if sample_weight is None else float(np.mean(np.asarray(sample_weight)))
+        if self.class_weight is None or largest < 1.0 or not 1 / FAR_WEIGHT <= given <= FAR_WEIGHT:
+            return lambda text: text
+        return lambda text: "" if (rest := WEIGHTS_FINDING.sub("", text)).startswith(" (see") else rest
 
     def _stream_config(self, rows: np.ndarray) -> dict[str, Any]:
         balanced = words.is_word(self.class_weight, "balanced")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from numbers import Real
 from typing import Any, Self
@@ -33,7 +34,8 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     `score_samples`, higher is more normal; `decision_function` = score - `offset_`, negative is novel; `predict`,
     -1 for novel rows and 1 for other rows. `nu` sets the threshold and has no effect on the scores.
 
-    `fit` learns a fixed set, of which a fraction `nu` is then below the threshold (fewer where rows have equal scores). `partial_fit` learns a
+    `fit` learns a fixed set, of which a fraction `nu` is then below the threshold (fewer where rows have equal scores). The score of a learned
+    row contains the row itself, so of new rows more are below; where these are many more (few rows, many features), `fit` warns. `partial_fit` learns a
     stream; the model does not depend on how the stream is cut into calls, to the last bit (except with `gamma` = "scale"). The threshold adapts
     to the stream, so that a fraction `nu` of the rows are alerts at the time they arrive, before a change and
     after it. `alert_rate_` has the observed rate and a bound on its distance from `nu` that holds for any data.
@@ -41,7 +43,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     Parameters
     ----------
     nu : float, default=0.05
-        The fraction of rows that are alerts.
+        The fraction of rows that are alerts: of the learned rows after `fit`, of the rows as they arrive with `partial_fit`.
     <kernel>
     gamma : float, "auto", "median" or "scale", default="auto"
         <median width>
@@ -190,13 +192,44 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         with rows_named(places):
             rows, filler = self._filled_set(rows)
             learner = copy(self.learner_) if going_on else self._new_learner(self._set_config(rows))
-            for _ in self._passes(learner, rows, None, weights):
+            learned: list[tuple[np.ndarray, np.ndarray]] = []
+            for _ in self._passes(
+                learner, rows, None, weights, lambda part, report: learned.append((part, report["scores"]))
+            ):
                 pass
             scores = learner.predict(rows)
             self._fitted_offset = away_from_scores(lower_quantile(scores, self.nu, weights), scores)
+            if self._tracks() and not going_on and self.n_iter_ == 1 and len(scores) > 1:
+                order, before = map(np.concatenate, zip(*learned, strict=True))
+                ordered = np.ones(len(order)) if weights is None else weights[order]
+                self._compare_with_new_rows(learner, self._fitted_offset, before, ordered)
         self.learner_ = learner
         self._fill_as(filler)
         return self
+
+    def _compare_with_new_rows(
+        self, learner: Learner, threshold: float, before: np.ndarray, weights: np.ndarray
+    ) -> None:
+        """Warns if rows were below the threshold of `fit` far more often than `nu` at the time when they were new.
+
+        `before` has the scores of the rows before they were learned, in the order of learning, and `weights` their weights.
+        """
+        step = learner.config["step"]
+        if step != "auto" and "constant" not in step:
+            return
+        rows = len(before)
+        learned = mass_learned(weights, learner.eta, learner.terms)
+        late = slice((rows + 1) // 2, None)
+        below = before[late] * (learned[-1] / learned[:-1][late]) < threshold
+        share = float(np.average(below, weights=weights[late]))
+        if share > 2 * self.nu and share - self.nu > 4 * math.sqrt(self.nu * (1 - self.nu) / below.size):
+            stream = "learn with partial_fit, which compares each row with the threshold before it learns the row, or "
+            warn(
+                f"about {share:.0%} of new rows will be alerts, and not nu = {self.nu:.3g}: the threshold of fit is the nu-quantile of the "
+                f"scores of its own {rows} rows, and each of these scores contains the row itself; "
+                + (stream if rows > learner.config["warmup"] else "")
+                + "fit more rows"
+            )
 
     def partial_fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learns rows in order, as a stream. The model does not depend on how the stream is divided into calls.
@@ -366,6 +399,15 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         """The certificate: `rate`, `bound` and `nu`, with |rate - nu| <= bound for any data; or None."""
         check_is_fitted(self)
         return self.learner_.alert_rate
+
+
+def mass_learned(weights: np.ndarray, eta: float, kept: int) -> np.ndarray:
+    """The sum of the coefficients before each row and at the end: the score of a place where every row was, if the last `kept` rows are terms."""
+    mean = np.zeros(len(weights) + 1)
+    for row, weight in enumerate(weights):
+        mean[row + 1] = (1 - eta) * mean[row] + eta * weight
+    mean[kept:] -= (1 - eta) ** kept * mean[: len(mean) - kept].copy()
+    return mean
 
 
 def away_from_scores(threshold: float, scores: np.ndarray) -> float:
