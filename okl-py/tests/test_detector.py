@@ -28,7 +28,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 
-from okl._sklearn.detector import away_from_scores, mass_learned
+from okl._sklearn.detector import away_from_scores
 from okl.sklearn import NoveltyDetector
 
 ROWS = 20_000
@@ -150,11 +150,9 @@ def test_fit_says_where_new_rows_are_novel_far_more_often(rows, features):
     """The score of a learned row contains the row itself. Measured for nu = 0.05: 17 %, 18 %, 53 % and 17 % of new rows."""
     rng = np.random.default_rng(0)
     X, new = rng.normal(size=(rows, features)), rng.normal(size=(4000, features))
-    with pytest.warns(
-        UserWarning, match=r"% of new rows will be alerts, and not nu = 0.05: .* of its own"
-    ) as warned:
+    with pytest.warns(UserWarning, match=r"will be alerts, and not nu = 0.05: .* of its own") as warned:
         detector = NoveltyDetector(0.05, random_state=0).fit(X)
-    said = float(re.match(r"about (\d+)%", str(warned[0].message))[1]) / 100
+    said = float(re.match(r"of new rows about (\d+)%", str(warned[0].message))[1]) / 100
     assert abs((detector.predict(new) == -1).mean() - said) < 0.1
     assert ("learn with partial_fit" in str(warned[0].message)) == (rows > WARMUP)
     if rows > WARMUP:
@@ -170,17 +168,6 @@ def test_fit_says_nothing_where_new_rows_are_novel_at_the_rate_of_nu():
         NoveltyDetector(0.05, random_state=0, budget=100).fit(X[:1000])
         NoveltyDetector(0.05, random_state=0).fit(X[:1000], sample_weight=np.tile([0.5, 1.5], 500))
         NoveltyDetector(0.05, random_state=0).fit(X[:1])
-
-
-@pytest.mark.parametrize("kept", [50, 7])
-def test_the_mass_that_was_learned_is_the_sum_of_the_coefficients(kept):
-    weights = np.random.default_rng(0).uniform(0.5, 1.5, size=50)
-    mass = mass_learned(weights, 0.1, kept)
-    for rows in range(51):
-        coefficients = [
-            0.1 * weights[row] * 0.9 ** (rows - 1 - row) for row in range(max(rows - kept, 0), rows)
-        ]
-        assert mass[rows] == pytest.approx(sum(coefficients), rel=1e-12)
 
 
 def test_with_a_width_that_suits_it_tells_novelty_as_well_as_a_forest():

@@ -141,6 +141,30 @@ def test_targets_out_of_the_unit_of_an_adaptive_tube_are_reported():
         assert after < before / 4  # the advice helps
 
 
+@pytest.mark.parametrize("loss", ["nu_epsilon", "nu_huber"])
+def test_targets_out_of_unit_are_reported_as_long_as_a_constant_is_as_good(loss: str) -> None:
+    """Whatever the cut: the errors of the last rows count, not only those of all rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 4))
+    y = 100 + 10 * (X[:, 0] * X[:, 1] + np.sin(X[:, 2])) + rng.normal(size=6000)
+    found = []
+    for rows in (6000, 1000, 37):
+        model = okl.Learner(loss=loss, offset=True)
+        with pytest.warns(okl.HealthWarning, match="suit targets with a mean near 0"):
+            for first in range(0, 6000, rows):
+                scores = model.learn(X[first : first + rows], y[first : first + rows])
+        found.append(model.health()["findings"])
+        last = np.abs(scores - y[-len(scores) :])[-1000:].mean()
+    assert len(found[0]) == 1 and found[0] == found[1] == found[2]
+    assert "the mean error of the last 2,000 rows is" in found[0][0]
+    assert last > 1.5 * np.abs(y - y.mean()).mean()
+    assert okl.Learner.from_bytes(model.to_bytes()).health()["findings"] == found[0]
+    scaled = {"fixed": {"shift": [float(y.mean())], "factor": [1 / float(y.std())]}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", okl.HealthWarning)
+        okl.Learner(loss=loss, offset=True, target_scale=scaled).learn(X, y)
+
+
 def test_the_advice_against_divergence_helps():
     """Large targets: `smd` diverges at small steps too, and does not with a cap or scaled targets."""
     rng = np.random.default_rng(3)

@@ -19,6 +19,9 @@
 //! - within the file, fixed models of this kind predicted later rows no worse than fixed models of the other kind ([`super::later_rows`]). A small
 //!   error in the order of the file is that of a model that goes on learning. It does not say that a fixed model of the last rows is good.
 //!
+//! Where the rows changed near the end of the file ([`super::late_change`]), the second condition does not count, and the third one asks for errors
+//! that are smaller by at least a tenth of the error of the trivial prediction: models of rows before the change say nothing about the rows after it.
+//!
 //! Rows can also change so that one model explains all of them, but is worse on the next rows. Whether they do cannot be known here. So the
 //! errors of both models on the last rows are stated where the new learner is saved, and the run says which model is for rows that go on where
 //! the file ends, if new rows were predicted better in the order of the file.
@@ -31,6 +34,7 @@ use okl::loss::pinball;
 use okl::{Config, Learner};
 use serde::Serialize;
 
+use super::late_change::LateChange;
 use super::later_rows::{Copies, LaterRows};
 use crate::args::{Learn, SaveModel};
 use crate::input::{Chunk, is_stream};
@@ -57,6 +61,8 @@ const FEWEST_IN_BLOCK: usize = 5;
 const LAST: usize = 5;
 /// See [`LAST`].
 const FEWEST_LAST: usize = 100;
+/// Where rows changed near the end, fixed models of all rows have to be better on later rows by this part of the error of the trivial prediction.
+const BETTER_LATER: f64 = 0.1;
 /// The seed of the random order.
 const SEED: u64 = 1;
 
@@ -109,6 +115,9 @@ pub struct Kept {
     /// If neither condition holds that needs no further learning: fixed models of both kinds on rows that came after them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub later_rows: Option<LaterRows>,
+    /// The last rows, if the other model is clearly better and the rows changed near the end of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_change: Option<LateChange>,
     /// Both models on the last rows of the file.
     pub last_rows: LastRows,
     /// Whether the final model made several passes; the other one makes one.
@@ -138,16 +147,21 @@ pub struct LastRows {
 }
 
 impl LastRows {
-    /// Of a sample of many rows of the file, the last rows are as many as correspond to the last 1,000 rows of the file.
-    fn measure(run: &Run, other: &Learner, sample: &Reservoir, fill: impl Fn(&mut Chunk)) -> anyhow::Result<Self> {
+    /// The number of the last rows, in the file and in a sample. Of a sample of many rows, they are as many as correspond to the last 1,000 rows of the
+    /// file.
+    pub(super) fn counts(sample: &Reservoir) -> (u64, usize) {
         let share = sample.len() as f64 / sample.seen().max(1) as f64;
         let sampled = ((WINDOW as f64 * share) as usize).max(FEWEST_LAST).min(sample.len().div_ceil(LAST));
-        let rows = ((sampled as f64 / share).round() as usize).min(WINDOW);
+        (((sampled as f64 / share).round() as u64).min(WINDOW as u64), sampled)
+    }
+
+    fn measure(run: &Run, other: &Learner, sample: &Reservoir, fill: impl Fn(&mut Chunk)) -> anyhow::Result<Self> {
+        let (rows, sampled) = Self::counts(sample);
         let mut last = sample.last(sampled);
         fill(&mut last);
         Ok(LastRows {
-            rows: rows as u64,
-            error_while_learning: run.metrics.error_of_last(rows),
+            rows,
+            error_while_learning: run.metrics.error_of_last(rows as usize),
             sampled_rows: sampled as u64,
             all_error: Scoring::new(other, run.metrics.task()).error_of(&last)?,
         })
@@ -204,15 +218,21 @@ pub fn replay(
     let order_is_no_help = random_order_error.zip(file_order_error).is_some_and(|(random, file)| random <= file);
     let explains = compared.all_at_last.zip(trivial_error).is_some_and(|(all, trivial)| 2.0 * all <= trivial);
     let candidate = task != Task::Novelty && clearly_better && wanted != SaveModel::All;
+    let late_change = match candidate && !order_is_no_help {
+        true => LateChange::find(run, &other.learner, sample, &fill)?,
+        false => None,
+    };
+    let decided = order_is_no_help || explains && late_change.is_none();
     let later_rows = match &run.copies {
-        Some(copies) if candidate && !(order_is_no_help || explains) => copies.measure(run, asked, sample, &order, threads)?,
+        Some(copies) if candidate && !decided => copies.measure(run, asked, sample, &order, threads)?,
         _ => None,
     };
     if interrupted() {
         return Ok(None);
     }
-    let better_later = later_rows.as_ref().is_some_and(|later| later.all_error <= later.recent_error);
-    let better = candidate && (order_is_no_help || explains || better_later);
+    let margin = if late_change.is_some() { BETTER_LATER * trivial_error.unwrap_or(0.0) } else { 0.0 };
+    let better_later = later_rows.as_ref().is_some_and(|later| later.all_error + margin <= later.recent_error);
+    let better = candidate && (decided || better_later);
     let model = if better || wanted == SaveModel::All { Which::All } else { Which::Recent };
     let kept = Kept {
         model,
@@ -231,6 +251,7 @@ pub fn replay(
         random_order_error,
         clearly_better,
         later_rows,
+        late_change,
         last_rows: LastRows::measure(run, &other.learner, sample, fill)?,
         several_passes: run.training.is_some(),
         several_targets: task == Task::Numbers && run.learner.outputs() > 1,
@@ -267,10 +288,8 @@ impl Compared {
             other.metrics.mark();
             other.learn(&chunk, &mut Unwatched)?;
             if let (Some(recent), Some(all)) = (recent, other.metrics.error_since()) {
-                let weight = |row: usize| chunk.weights.as_ref().map_or(1.0, |weights| weights[row]);
-                targets
-                    .extend((0..chunk.rows).filter_map(|row| Some((chunk.targets.row(row).map(<[f64]>::to_vec)?, weight(row)))));
-                blocks.push([(0..chunk.rows).map(weight).sum(), recent, all]);
+                targets.extend(targets_of(&chunk));
+                blocks.push([chunk.weights.as_ref().map_or(chunk.rows as f64, |weights| weights.iter().sum()), recent, all]);
                 rows_of_blocks.push(chunk.rows as u64);
             }
         }
@@ -292,11 +311,7 @@ impl Compared {
                     / last.iter().map(|[weight, ..]| weight).sum::<f64>()
             }),
             standard_error: (count > 1.0).then(|| (squares * count / (count - 1.0)).sqrt() / total),
-            trivial: match run.metrics.task() {
-                Task::Classes => final_model.summary(&[]).classes.and_then(|classes| classes.majority_error),
-                Task::Numbers => Some(trivial(&targets, quantile(run.learner.config()))),
-                Task::Novelty => None,
-            },
+            trivial: trivial_error(&final_model, &targets, quantile(run.learner.config())),
             recent_coverage: coverage(final_model.metrics().covered(), None),
             all_coverage: coverage(other.metrics.covered(), covered_before),
         })
@@ -317,6 +332,21 @@ pub(super) fn learn(run: &mut Run, sample: &Reservoir, rows: &[u32]) -> anyhow::
 
 /// The numbers that are the targets of rows, with the weights of the rows.
 type Targets = Vec<(Vec<f64>, f64)>;
+
+/// See [`Targets`]; none where targets are text.
+pub(super) fn targets_of(chunk: &Chunk) -> impl Iterator<Item = (Vec<f64>, f64)> {
+    let weight = |row: usize| chunk.weights.as_ref().map_or(1.0, |weights| weights[row]);
+    (0..chunk.rows).filter_map(move |row| Some((chunk.targets.row(row)?.to_vec(), weight(row))))
+}
+
+/// The error of the trivial prediction on rows that were scored: of their most frequent class, of the mean of their targets, or of their quantile.
+pub(super) fn trivial_error(scored: &Scoring<'_>, targets: &Targets, quantile: Option<f64>) -> Option<f64> {
+    match scored.metrics().task() {
+        Task::Classes => scored.summary(&[]).classes.and_then(|classes| classes.majority_error),
+        Task::Numbers => Some(trivial(targets, quantile)),
+        Task::Novelty => None,
+    }
+}
 
 /// The share of targets at or below the scores, of those that were counted after `before`.
 fn coverage(now: Option<[f64; 2]>, before: Option<[f64; 2]>) -> Option<f64> {
@@ -398,9 +428,13 @@ impl Kept {
             Which::Recent if self.clearly_better => format!(
                 "{}{} the final model is saved. If future rows are like all rows of the file, use --save-model all.",
                 self.of_orders(),
-                match &self.later_rows {
-                    Some(later) => format!("{} So", self.on_later_rows(later)),
-                    None => "Fixed models were not tried on later rows;".into(),
+                match (&self.later_rows, &self.late_change) {
+                    (later, Some(change)) => {
+                        let later = later.as_ref().map_or(String::new(), |later| self.on_later_rows(later) + " ");
+                        format!("{later}{} So", self.on_late_change(change))
+                    }
+                    (Some(later), None) => format!("{} So", self.on_later_rows(later)),
+                    (None, None) => "Fixed models were not tried on later rows;".into(),
                 }
             ),
             Which::Recent => "The other one would have to be clearly better (at most 0.9 times the error, and by more than three standard errors): \
@@ -460,6 +494,19 @@ impl Kept {
             self.shown(Some(later.recent_error)),
             self.shown(Some(later.all_error)),
             if one { "" } else { " (means of both stops)" }
+        )
+    }
+
+    /// Why the rows are said to have changed near the end.
+    fn on_late_change(&self, change: &LateChange) -> String {
+        format!(
+            "On the last {} rows the {} of the model of all rows, which has learned them, is {}, that of the best constant {}, and that of the model \
+             that went on learning was {}, each row predicted before it was learned: the rows changed near the end of the file.",
+            count(change.rows as f64),
+            self.measure.name(),
+            self.shown(Some(change.all_error)),
+            self.shown(Some(change.trivial_error)),
+            self.shown(Some(change.error_while_learning))
         )
     }
 

@@ -4,6 +4,7 @@ mod begin;
 mod first_rows;
 mod held_out;
 mod kept;
+mod late_change;
 mod later_rows;
 pub mod many_classes;
 mod outcome;

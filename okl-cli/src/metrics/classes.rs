@@ -94,8 +94,9 @@ impl ClassCounts {
         }
     }
 
-    /// Adds one example; returns its error, 0 or 1. A class that first appears in this row could not be predicted: an error.
-    pub fn add(&mut self, scores: &[f64], class: usize, weight: f64) -> f64 {
+    /// Adds one example; returns its error, 0 or 1, and that of repeating the last class. A class that first appears in this row could not be
+    /// predicted: an error.
+    pub fn add(&mut self, scores: &[f64], class: usize, weight: f64) -> [f64; 2] {
         let said = self.said(scores);
         let wrong = f64::from(u8::from(said != Some(class)));
         match said {
@@ -105,13 +106,13 @@ impl ClassCounts {
         self.add_totals(class, said, weight);
         self.right.add(1.0 - wrong, weight);
         // The no-change predictor has no last class at the first row. This counts as an error, as for a model that knows no class.
-        let last = self.last.replace(class);
-        self.no_change.add(f64::from(u8::from(last != Some(class))), weight);
+        let changed = f64::from(u8::from(self.last.replace(class) != Some(class)));
+        self.no_change.add(changed, weight);
         if class < 2 {
             self.scores[class].add(second_against_first(scores, self.positive), weight);
         }
         self.known = self.known.max(class + 1);
-        wrong
+        [wrong, changed]
     }
 
     fn add_totals(&mut self, class: usize, said: Option<usize>, weight: f64) {

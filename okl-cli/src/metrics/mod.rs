@@ -209,7 +209,11 @@ impl Metrics {
         let quantile = self.quantile;
         let mut measured = None;
         let error = match (&mut self.detail, row.target) {
-            (Detail::Classes(classes), Target::Class(class)) => Some(classes.add(row.scores, class, row.weight)),
+            (Detail::Classes(classes), Target::Class(class)) => {
+                let [error, changed] = classes.add(row.scores, class, row.weight);
+                self.no_change_window.add(changed, row.weight);
+                Some(error)
+            }
             (Detail::Numbers(outputs), Target::Numbers(y)) if !y.is_empty() => {
                 self.no_change_window.add(no_change(outputs, y, quantile), row.weight);
                 measured = quantile.map(|q| mean_pinball(q, row.scores, y));
@@ -310,6 +314,10 @@ impl Metrics {
             Detail::Novelty => None,
         }
     }
+    /// [`Metrics::no_change_error`] over the last `count` examples, at most 1,000.
+    pub fn no_change_error_of_last(&self, count: usize) -> Option<f64> {
+        self.no_change_window.of_last(count)
+    }
     /// The share of rows outside the margin, tube or threshold, among the rows for which this is known.
     pub fn alert_rate(&self) -> Option<f64> {
         self.alerts.value()
@@ -353,7 +361,7 @@ impl Metrics {
             windowed_error: self.windowed_error(),
             windowed_rows: self.window.len() as u64,
             no_change_error: self.no_change_error(),
-            windowed_no_change_error: self.no_change_window.value(),
+            windowed_no_change_error: self.no_change_window.value().filter(|_| self.task() == Task::Numbers),
             alert_rate: self.alert_rate(),
             judged: self.judged,
             classes,

@@ -206,6 +206,75 @@ fn advice_about_a_poor_final_model_names_flags_that_are_taken() {
     assert!(continued.contains("groups, seasons, time order") && !continued.contains(all), "{continued}");
 }
 
+/// Rows in no order whose classes change places near the end of the file: one model explains most of the file, and the places where learning is
+/// stopped are before the change. The last rows show it.
+#[test]
+fn a_change_near_the_end_leaves_the_last_model() {
+    let folder = Folder::new("kept-late");
+    let mut random = Random(8);
+    let rows: Vec<String> = (0..5000)
+        .map(|i| {
+            let (x, y) = (random.next(), random.next());
+            let class = if (x > y) != (i >= 3400) { "up" } else { "down" };
+            format!("{x:.4},{y:.4},{class}\n")
+        })
+        .collect();
+    let table = |rows: &[String]| String::from("x,y,c\n") + &rows.concat();
+    let (data, next) = (folder.write("past.csv", table(&rows[..4000])), table(&rows[4000..]));
+    let (next_file, auto, all) = (folder.write("next.csv", &next), folder.path("auto.okl"), folder.path("all.okl"));
+    let learn = ["learn", &data, "--target", "c", "-o"];
+    let (out, said) = (json(&[&learn[..], &[&auto]].concat()), succeed(&[&learn[..], &[&auto]].concat()).1);
+    succeed(&[&learn[..], &[&all, "--save-model", "all"]].concat());
+    let (kept, change) = (&out["saved_model"], &out["saved_model"]["late_change"]);
+    assert_eq!((kept["model"].as_str(), kept["clearly_better"].as_bool()), (Some("recent"), Some(true)), "{kept}");
+    let (of_auto, of_all) = (error_of(&auto, &next_file, &next), error_of(&all, &next_file, &next));
+    assert!(of_auto < 0.2 && of_all > 0.8, "{of_auto} {of_all}");
+    // The figures are those of the last rows.
+    let count = change["rows"].as_u64().unwrap() as usize;
+    let last = table(&rows[4000 - count..4000]);
+    let up = last.matches("up").count() as f64 / count as f64;
+    assert!((change["trivial_error"].as_f64().unwrap() - up.min(1.0 - up)).abs() < 1e-12, "{change}");
+    let error = error_of(&all, &folder.write("last.csv", &last), &last);
+    assert!((change["all_error"].as_f64().unwrap() - error).abs() < 1e-12, "{change}: {error}");
+    assert!(change["error_while_learning"].as_f64().unwrap() < 0.5 * up, "{change}");
+    let words = flat(&said);
+    assert!(
+        words.contains(&format!("On the last {count} rows the error of the model of all rows, which has learned them, is")),
+        "{said}"
+    );
+    assert!(words.contains("the rows changed near the end of the file. So the final model is saved."), "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    // Sorted by class but for a few rows, a file is no such case: its rows are in an order.
+    let mut sorted = rows[..3400].to_vec();
+    sorted.sort_by_key(|row| row.ends_with("up\n"));
+    let sorted = folder.write("sorted.csv", table(&sorted));
+    let kept = json(&["learn", &sorted, "--target", "c", "-o", &auto])["saved_model"].clone();
+    assert_eq!((kept["model"].as_str(), kept["late_change"].is_null()), (Some("all"), true), "{kept}");
+}
+
+/// The same of numbers, whose level changes.
+#[test]
+fn a_level_that_changes_near_the_end_leaves_the_last_model() {
+    let folder = Folder::new("kept-level");
+    let mut random = Random(9);
+    let mut table = |from: usize, to: usize| {
+        let mut text = String::from("x,z,y\n");
+        for i in from..to {
+            let (x, z) = (random.next(), random.next());
+            writeln!(text, "{x:.4},{z:.4},{:.4}", (6.0 * x).sin() + z + if i < 3400 { 0.0 } else { 20.0 }).unwrap();
+        }
+        text
+    };
+    let (data, next) = (folder.write("past.csv", table(0, 4000)), folder.write("next.csv", table(4000, 5000)));
+    let (auto, all) = (folder.path("auto.okl"), folder.path("all.okl"));
+    let learn = ["learn", &data, "--target", "y", "--task", "numbers", "-o"];
+    let kept = json(&[&learn[..], &[&auto]].concat())["saved_model"].clone();
+    assert_eq!((kept["model"].as_str(), kept["late_change"].is_object()), (Some("recent"), true), "{kept}");
+    succeed(&[&learn[..], &[&all, "--save-model", "all"]].concat());
+    let error = |model: &str| json(&["evaluate", model, &next])["summary"]["error"].as_f64().unwrap();
+    assert!(10.0 * error(&auto) < error(&all), "{} {}", error(&auto), error(&all));
+}
+
 /// Rows whose features follow themselves, as those of weather do, and their classes by one rule with noise.
 fn weather(rows: usize) -> Vec<String> {
     let mut random = Random(2);

@@ -287,7 +287,7 @@ impl Health {
             narrow_columns: narrow_columns(learner),
             large_targets: learner.large_targets.finding(&learner.config.loss, "example"),
             weights: learner.row_weights.finding(),
-            out_of_unit: learner.large_targets.out_of_unit(&learner.config),
+            out_of_unit: learner.large_targets.out_of_unit(&learner.config, &learner.target_level),
             without_offset: learner.target_level.finding(&learner.config),
             reads_further: reads_further(learner),
             absent_classes: absent_classes(learner),

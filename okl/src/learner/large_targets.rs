@@ -6,6 +6,7 @@
 //! of the examples, so they do not depend on the cut (law 1).
 
 use super::health::grouped;
+use super::target_level::TargetLevel;
 use crate::config::{Choice, Config};
 use crate::parts::loss::AnyLoss;
 
@@ -21,6 +22,8 @@ const DIVERGED: f64 = 1000.0;
 /// number of rows.
 const OUT_OF_UNIT: f64 = 10.0;
 const POOR: f64 = 0.3;
+/// The mean error of a constant is about this part of the range of targets with a normal distribution; with shorter tails it is more.
+const CONSTANT: f64 = 0.1;
 const ENOUGH: u64 = 256;
 /// The fewest rows before or after an outlier, or from the start, whose mean error counts.
 const FEWEST: u64 = 20;
@@ -76,23 +79,23 @@ impl LargeTargets {
         self.diverged().or_else(|| self.outliers(loss, numbered))
     }
 
-    /// A sentence for a loss with an adaptive tube or scale, which learns with one setting: if targets are far from a mean of 0 and a deviation
-    /// of 1, and the mean error is of their size.
-    pub(crate) fn out_of_unit(&self, config: &Config) -> Option<String> {
-        let name = match *config.loss {
-            AnyLoss::NuEpsilon { .. } => "nu_epsilon",
-            AnyLoss::NuHuber { .. } => "nu_huber",
+    /// A sentence for a loss of [`with_one_setting`]: if targets are far from a mean of 0 and a deviation of 1, and the mean error of all rows is
+    /// of their size, or that of the last rows as large as the errors of a constant.
+    pub(crate) fn out_of_unit(&self, config: &Config, level: &TargetLevel) -> Option<String> {
+        let name = with_one_setting(config)?;
+        let (usual, all) = (self.largest.get(MOST)?.target.abs(), self.sum / self.rows as f64);
+        let (last, rows, error) = match level.recent() {
+            _ if all > POOR * usual => ("", self.rows, all),
+            Some(recent) if recent.error > CONSTANT * recent.range => ("last ", recent.rows, recent.error),
             _ => return None,
         };
-        let (usual, error) = (self.largest.get(MOST)?.target.abs(), self.sum / self.rows as f64);
-        let poor = usual > OUT_OF_UNIT && error > POOR * usual;
-        (self.rows >= ENOUGH && config.step == Choice::Auto && config.target_scale.is_none() && poor).then(|| {
+        (self.rows >= ENOUGH && usual > OUT_OF_UNIT).then(|| {
             format!(
                 "the steps of {name} suit targets with a mean near 0 and a standard deviation near 1; there are targets of {} and more, and the \
-                 mean error of {} rows is {}: set target_scale to {{\"fixed\": {{\"shift\": [MEAN], \"factor\": [1 / DEVIATION]}}}} with the mean and \
-                 the standard deviation of the targets",
+                 mean error of the {last}{} rows is {}: set target_scale to {{\"fixed\": {{\"shift\": [MEAN], \"factor\": [1 / DEVIATION]}}}} with \
+                 the mean and the standard deviation of the targets",
                 shown(usual),
-                grouped(self.rows),
+                grouped(rows),
                 shown(error)
             )
         })
@@ -169,6 +172,17 @@ impl LargeTargets {
         let complete = rest.is_empty() && largest.len() as u64 == rows.min(MOST as u64 + 1);
         (sorted && complete && sum >= 0.0).then_some(LargeTargets { largest, sum, rows })
     }
+}
+
+/// The name of a loss with an adaptive tube or scale, if it learns with one setting, whose steps suit targets with a mean near 0 and a deviation
+/// near 1.
+pub(crate) fn with_one_setting(config: &Config) -> Option<&'static str> {
+    let name = match *config.loss {
+        AnyLoss::NuEpsilon { .. } => "nu_epsilon",
+        AnyLoss::NuHuber { .. } => "nu_huber",
+        _ => return None,
+    };
+    (config.step == Choice::Auto && config.target_scale.is_none()).then_some(name)
 }
 
 /// A number with four significant digits.

@@ -56,7 +56,7 @@ use crate::learner::class_weight::ClassCounts;
 use crate::learner::classes::Classes;
 use crate::learner::growth::Growth;
 use crate::learner::health::Clipped;
-use crate::learner::large_targets::LargeTargets;
+use crate::learner::large_targets::{LargeTargets, with_one_setting};
 pub use crate::learner::predict::Scores;
 use crate::learner::rounding::Rounding;
 use crate::learner::row_weights::RowWeights;
@@ -446,7 +446,8 @@ impl Learner {
         let (classes, single) = (&self.classes, self.config.loss.reads() == Reads::Class);
         let (target_scale, scores) = (&self.config.target_scale, &mut self.scores);
         let (large_targets, own) = (&mut self.large_targets, &mut self.own_targets);
-        let mut level = Some(&mut self.target_level).filter(|_| width == 1 && !self.config.offset);
+        let with_level = width == 1 && (!self.config.offset || with_one_setting(&self.config).is_some());
+        let mut level = Some(&mut self.target_level).filter(|_| with_level);
         let row_weights = &mut self.row_weights;
         let numbers = matches!(self.config.loss.reads(), Reads::Number | Reads::Vector);
         // A margin that the loss gives is the threshold, which the engine knows only where it follows the stream.

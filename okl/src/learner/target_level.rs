@@ -1,5 +1,5 @@
 //! Targets that are far from 0 and a learner without an offset: it has to raise f from 0 to the level of the targets wherever rows come, and its
-//! errors stay far above those of a constant.
+//! errors stay far above those of a constant. The same figures show whether steps suit the unit of the targets (large_targets.rs).
 //!
 //! The range of the targets and the errors of the last 1,000 to 2,000 examples are kept. A constant in the middle of the range has errors of at
 //! most half of it, so a mean error above the whole range is never that of a useful model. Windows end at counts of examples (law 1).
@@ -21,6 +21,14 @@ pub(crate) struct TargetLevel {
     rows: [u64; 2],
 }
 
+/// The number of the last examples, their mean error, and the range of all targets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Recent {
+    pub rows: u64,
+    pub error: f64,
+    pub range: f64,
+}
+
 impl TargetLevel {
     pub fn is_empty(&self) -> bool {
         self.rows == [0, 0]
@@ -39,12 +47,17 @@ impl TargetLevel {
         self.rows[1] += 1;
     }
 
-    /// A sentence, if the mean error of the last examples is above the range of all targets.
-    pub fn finding(&self, config: &Config) -> Option<String> {
+    /// The errors in the windows, if they have enough examples.
+    pub fn recent(&self) -> Option<Recent> {
         let rows = self.rows[0] + self.rows[1];
         let error = self.sums[0] / rows as f64 + self.sums[1] / rows as f64;
-        let beyond = error > self.largest - self.least;
-        (!config.offset && rows >= FEWEST && beyond).then(|| {
+        (rows >= FEWEST).then_some(Recent { rows, error, range: self.largest - self.least })
+    }
+
+    /// A sentence, if there is no offset and the mean error of the last examples is above the range of all targets.
+    pub fn finding(&self, config: &Config) -> Option<String> {
+        let Recent { rows, error, range } = self.recent()?;
+        (!config.offset && error > range).then(|| {
             format!(
                 "the mean error of the last {} rows is {}, but all targets lie between {} and {}, so a constant is better: without an offset, f has \
                  to rise from 0 to the targets wherever rows come; set offset to true, or subtract the mean of the targets",

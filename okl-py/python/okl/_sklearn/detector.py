@@ -21,6 +21,9 @@ from okl._sklearn.targets import lower_quantile
 from okl._sklearn.validate import check_weights, validate_data, without_zeros
 from okl._warnings import warn
 
+ONE_WITH_ITSELF = (*words.OF_SQUARED_DISTANCE, *words.OF_DISTANCE, "manhattan")
+"""Kernels whose value of a row with itself is 1."""
+
 
 @_docs.filled
 class NoveltyDetector(OutlierMixin, KernelEstimator):
@@ -192,42 +195,47 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         with rows_named(places):
             rows, filler = self._filled_set(rows)
             learner = copy(self.learner_) if going_on else self._new_learner(self._set_config(rows))
-            learned: list[tuple[np.ndarray, np.ndarray]] = []
-            for _ in self._passes(
-                learner, rows, None, weights, lambda part, report: learned.append((part, report["scores"]))
-            ):
+            order: list[np.ndarray] = []
+            for _ in self._passes(learner, rows, None, weights, order.append):
                 pass
             scores = learner.predict(rows)
             self._fitted_offset = away_from_scores(lower_quantile(scores, self.nu, weights), scores)
-            if self._tracks() and not going_on and self.n_iter_ == 1 and len(scores) > 1:
-                order, before = map(np.concatenate, zip(*learned, strict=True))
-                ordered = np.ones(len(order)) if weights is None else weights[order]
-                self._compare_with_new_rows(learner, self._fitted_offset, before, ordered)
+            if self._tracks() and not going_on and self.n_iter_ == 1:
+                learned = np.concatenate(order)
+                self._compare_with_new_rows(
+                    learner,
+                    self._fitted_offset,
+                    scores[learned],
+                    np.ones(len(learned)) if weights is None else weights[learned],
+                )
         self.learner_ = learner
         self._fill_as(filler)
         return self
 
     def _compare_with_new_rows(
-        self, learner: Learner, threshold: float, before: np.ndarray, weights: np.ndarray
+        self, learner: Learner, threshold: float, scores: np.ndarray, weights: np.ndarray
     ) -> None:
-        """Warns if rows were below the threshold of `fit` far more often than `nu` at the time when they were new.
+        """Warns if many more of new rows than `nu` will be below the threshold: if the scores of the learned rows, each without the term of
+        the row itself, are.
 
-        `before` has the scores of the rows before they were learned, in the order of learning, and `weights` their weights.
+        `scores` and `weights` are in the order of learning. A row is its own term where nothing is merged; the kernel value of a row with
+        itself is 1 for kernels of distance.
         """
-        step = learner.config["step"]
-        if step != "auto" and "constant" not in step:
+        kernel, budget = learner.config["kernel"], learner.config["budget"]
+        each_its_term = budget == "unlimited" or "window" in budget
+        if not each_its_term or next(iter(kernel)) not in ONE_WITH_ITSELF or len(scores) < 2:
             return
-        rows = len(before)
-        learned = mass_learned(weights, learner.eta, learner.terms)
-        late = slice((rows + 1) // 2, None)
-        below = before[late] * (learned[-1] / learned[:-1][late]) < threshold
-        share = float(np.average(below, weights=weights[late]))
-        if share > 2 * self.nu and share - self.nu > 4 * math.sqrt(self.nu * (1 - self.nu) / below.size):
+        own = np.zeros(len(scores))
+        own[len(scores) - learner.terms :] = learner.coefficients[:, 0]
+        of_others = (scores - own) * (own.sum() / (own.sum() - own))
+        below = of_others < threshold
+        share = float(np.average(below, weights=weights))
+        if share > 1.5 * self.nu and share - self.nu > 3 * math.sqrt(self.nu * (1 - self.nu) / below.size):
             stream = "learn with partial_fit, which compares each row with the threshold before it learns the row, or "
             warn(
-                f"about {share:.0%} of new rows will be alerts, and not nu = {self.nu:.3g}: the threshold of fit is the nu-quantile of the "
-                f"scores of its own {rows} rows, and each of these scores contains the row itself; "
-                + (stream if rows > learner.config["warmup"] else "")
+                f"of new rows about {share:.0%} (estimated from the learned rows) will be alerts, and not nu = {self.nu:.3g}: the threshold of "
+                f"fit is the nu-quantile of the scores of its own {below.size} rows, and each of these scores contains the row itself; "
+                + (stream if below.size > learner.config["warmup"] else "")
                 + "fit more rows"
             )
 
@@ -399,15 +407,6 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         """The certificate: `rate`, `bound` and `nu`, with |rate - nu| <= bound for any data; or None."""
         check_is_fitted(self)
         return self.learner_.alert_rate
-
-
-def mass_learned(weights: np.ndarray, eta: float, kept: int) -> np.ndarray:
-    """The sum of the coefficients before each row and at the end: the score of a place where every row was, if the last `kept` rows are terms."""
-    mean = np.zeros(len(weights) + 1)
-    for row, weight in enumerate(weights):
-        mean[row + 1] = (1 - eta) * mean[row] + eta * weight
-    mean[kept:] -= (1 - eta) ** kept * mean[: len(mean) - kept].copy()
-    return mean
 
 
 def away_from_scores(threshold: float, scores: np.ndarray) -> float:
