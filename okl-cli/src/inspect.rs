@@ -63,7 +63,7 @@ pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
     if learner.certified_since() > 0 {
         return lines; // the regret bound is on the examples after the change, and the losses of these alone are not measured
     }
-    let norm = learner.norm2_over_terms().max(0.0).sqrt();
+    let norm = learner.norm_bound();
     let offset = learner.offset().iter().map(|b| b * b).sum::<f64>().sqrt();
     // The bound on a plain learner is on the losses of its last hypotheses. Where their average predicts, other losses are shown.
     let averaged =

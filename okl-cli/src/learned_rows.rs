@@ -153,6 +153,63 @@ impl Lookup {
     }
 }
 
+/// Counts the rows of a run that are equal to an earlier row of the same run.
+#[derive(Clone, Debug, Default)]
+pub struct Repeats {
+    earlier: LearnedRows,
+    compared: u64,
+    equal: u64,
+}
+
+impl Repeats {
+    /// Adds rows of a chunk that are learned, in this order.
+    pub fn add(&mut self, chunk: &Chunk, rows: std::ops::Range<usize>, task: Task) {
+        for mark in rows.filter(|row| chunk.is_example(*row)).filter_map(|row| chunk.mark(row, task)) {
+            let mark = mark >> DROPPED;
+            if self.earlier.is_complete() || mark <= self.earlier.largest() {
+                self.compared += 1;
+                self.equal += u64::from(self.earlier.0.contains(&mark));
+            }
+            self.earlier.insert(mark);
+        }
+    }
+
+    /// The number of these rows.
+    pub fn count(&self, rows: u64) -> Equal {
+        Equal { rows: self.equal, compared: self.compared, at_least: self.compared < rows, estimated: false }
+    }
+
+    /// One sentence, if there are many. `rows`: the number of all rows.
+    pub fn sentence(&self, rows: u64, task: Task) -> Option<String> {
+        let many = self.equal >= FEWEST_REPEATS && self.equal as f64 >= MANY_REPEATS * self.compared as f64;
+        let at_least = if self.compared < rows { "At least " } else { "" };
+        let looked_up =
+            if self.compared < rows { format!(" ({} were compared)", count(self.compared as f64)) } else { String::new() };
+        let target = if task == Task::Novelty { "" } else { ", targets included" };
+        many.then(|| {
+            format!(
+                "{at_least}{} of {} rows are equal to an earlier row of this run{target}{looked_up}. The figures of this run count them as new; {}.",
+                count(self.equal as f64),
+                count(rows as f64),
+                on_rows_seen_never(task)
+            )
+        })
+    }
+}
+
+/// Fewer equal rows, or a smaller share of them among those that were compared, are not worth a sentence.
+const FEWEST_REPEATS: u64 = 20;
+/// See [`FEWEST_REPEATS`].
+const MANY_REPEATS: f64 = 0.1;
+
+/// What figures over repeated rows do not say.
+fn on_rows_seen_never(task: Task) -> &'static str {
+    match task {
+        Task::Novelty => "rows that were never seen can have another alert rate",
+        _ => "on rows that were never seen the error can be larger",
+    }
+}
+
 /// A number of rows that are equal to rows of an earlier run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Equal {

@@ -326,7 +326,7 @@ impl Run {
     fn labels(&self, chunk: &Chunk) -> Result<Vec<Label>, Refused> {
         match self.metrics.task() {
             Task::Classes if chunk.targets.width > 0 => Ok(chunk.targets.labels()),
-            Task::Numbers => numbers_only(chunk).map(|()| Vec::new()),
+            Task::Numbers => numbers_only(chunk, self.learner.examples() > self.visited).map(|()| Vec::new()),
             _ => Ok(Vec::new()),
         }
     }

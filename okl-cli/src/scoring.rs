@@ -54,7 +54,7 @@ pub fn score(learner: &Learner, paths: &[String], options: Options, position: &P
             check_width(learner, path, chunks.schema(), chunk.features, false)?;
         }
         if task == Task::Numbers {
-            numbers_only(&chunk).map_err(|refused| {
+            numbers_only(&chunk, true).map_err(|refused| {
                 let line = chunks.places().of(refused.line).1;
                 Refused { line, ..refused }.of(path, chunks.schema())
             })?;

@@ -111,11 +111,11 @@ fn fewer_bits(expected: &str, bits: u8) -> Option<String> {
     Some(format!("; or hash to fewer columns, with --hash-bits {fewer}"))
 }
 
-/// Checks that all targets of a chunk are numbers; refuses the first target that is text.
+/// Checks that all targets of a chunk are numbers; refuses the first target that is text. `learned`: whether a model with its task and loss was given.
 ///
 /// # Errors
 /// If there is one.
-pub fn numbers_only(chunk: &Chunk) -> Result<(), Refused> {
+pub fn numbers_only(chunk: &Chunk, learned: bool) -> Result<(), Refused> {
     let Some((row, target, text)) = chunk.targets.first_text() else { return Ok(()) };
     let comma = has_decimal_comma(text.as_bytes());
     let expected = match comma {
@@ -125,9 +125,8 @@ pub fn numbers_only(chunk: &Chunk) -> Result<(), Refused> {
                 .into()
         }
         false => {
-            "a number; correct it, or leave such rows out with --task numbers --on-bad-row skip; for classes use a loss such as \
-                  max_margin"
-                .into()
+            let (task, or) = if learned { ("", "") } else { ("--task numbers ", "; for classes use a loss such as max_margin") };
+            format!("a number; correct it, or leave such rows out with {task}--on-bad-row skip{or}")
         }
     };
     let kind = ErrorKind::Target { row, found: format!("'{text}'"), expected };

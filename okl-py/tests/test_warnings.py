@@ -1,6 +1,7 @@
 """Warnings of the three interfaces: the name of the column, the user's line, words of the interface."""
 
 import inspect
+import re
 import warnings
 
 import numpy as np
@@ -156,13 +157,57 @@ def test_targets_out_of_unit_are_reported_as_long_as_a_constant_is_as_good(loss:
         found.append(model.health()["findings"])
         last = np.abs(scores - y[-len(scores) :])[-1000:].mean()
     assert len(found[0]) == 1 and found[0] == found[1] == found[2]
-    assert "the mean error of the last 2,000 rows is" in found[0][0]
+    stated = re.search(r"that of the last 2,000 targets is (\S+), and their mean error (\S+):", found[0][0])
+    assert stated and float(stated[1]) == pytest.approx(y[-2000:].std(), rel=1e-3), found[0][0]
     assert last > 1.5 * np.abs(y - y.mean()).mean()
     assert okl.Learner.from_bytes(model.to_bytes()).health()["findings"] == found[0]
     scaled = {"fixed": {"shift": [float(y.mean())], "factor": [1 / float(y.std())]}}
     with warnings.catch_warnings():
         warnings.simplefilter("error", okl.HealthWarning)
         okl.Learner(loss=loss, offset=True, target_scale=scaled).learn(X, y)
+
+
+@pytest.mark.parametrize("loss", ["absolute", "huber", "epsilon", "quantile"])
+def test_targets_far_from_the_unit_of_a_bounded_gradient_are_reported(loss: str) -> None:
+    """A row moves the model by at most a step. The advice is one that helps; targets of any size are learned with the squared loss."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 4))
+    f = X[:, 0] * X[:, 1] + np.sin(X[:, 2]) + X[:, 3]
+    for size in (1.0, 1e5):
+        y = 3 * size + size * (f + 0.1 * rng.normal(size=3000))
+        scaled = {"fixed": {"shift": [float(y.mean())], "factor": [1 / float(y.std())]}}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", okl.HealthWarning)
+            after = okl.Learner(loss=loss, offset=True, target_scale=scaled).learn(X, y)
+            okl.Learner(loss="squared", offset=True).learn(X, y)
+            if size == 1.0:
+                okl.Learner(loss=loss, offset=True).learn(X, y)
+                okl.Learner(loss=loss, offset=True).learn(X, rng.normal(size=3000))
+        if size > 1.0:
+            model = okl.Learner(loss=loss, offset=True)
+            with pytest.warns(
+                okl.HealthWarning, match=f"the steps of {loss} suit targets with a standard deviation near 1"
+            ):
+                before = model.learn(X, y)
+            assert np.abs(after - y)[-1000:].mean() < 0.7 * np.abs(before - y)[-1000:].mean()
+            assert okl.Learner.from_bytes(model.to_bytes()).health() == model.health()
+            river = pytest.importorskip("okl.river").KernelRegressor(loss=loss)
+            with pytest.warns(okl.HealthWarning, match="compare with target_scale"):
+                river.learn_many(pd.DataFrame(X), pd.Series(y))
+
+
+def test_a_tube_that_is_wider_than_the_targets_vary_is_reported() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    model = okl.Learner(loss="epsilon", offset=True)
+    with pytest.warns(
+        okl.HealthWarning, match="the loss ignores errors up to epsilon = 0.1: nothing is learned from them"
+    ):
+        model.learn(X, 1e-3 * np.sin(X[:, 0]))
+    assert model.terms == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", okl.HealthWarning)
+        okl.Learner(loss="epsilon:epsilon=0.0001", offset=True).learn(X, 1e-3 * np.sin(X[:, 0]))
 
 
 def test_the_advice_against_divergence_helps():

@@ -57,7 +57,7 @@ impl Columns {
             Value::Int(v) => v as f64,
             Value::Bool(v) => f64::from(u8::from(v)),
             Value::Missing => return self.absent(column, Some(feature), out),
-            Value::Text(text) => return Err(self.text_refused(column, text)),
+            Value::Text(text) => return Err(self.text_refused(column, text, false)),
         };
         if number.abs() <= LARGEST {
             out.put(feature, number);
@@ -111,12 +111,15 @@ impl Columns {
         }
     }
 
-    fn text_refused(&self, column: u32, text: &[u8]) -> Box<error::Fault> {
+    /// `first`: whether no earlier row has a value of the column.
+    fn text_refused(&self, column: u32, text: &[u8], first: bool) -> Box<error::Fault> {
         let name = &self.list[column as usize].name;
         let what = if has_decimal_comma(text) {
             DECIMAL_COMMA.into()
         } else if self.started() && is_date(text) {
             "a date or time, expected a number; correct it".into()
+        } else if self.started() && first {
+            format!("expected a number; no earlier row has a value here; use --ignore {name}, or --one-hot {name} --missing zero")
         } else if self.started() {
             let or =
                 self.with_one_hot(name).map_or(String::new(), |flag| format!(", or if the column has categories use {flag}"));
@@ -133,7 +136,7 @@ impl Columns {
     fn decide(&mut self, column: u32, value: Value<'_>, raw: &[u8], out: &mut Builder) -> Parsed {
         match value {
             Value::Missing => self.absent(column, None, out),
-            Value::Text(text) if !self.schema.one_hot => Err(self.text_refused(column, text)),
+            Value::Text(text) if !self.schema.one_hot => Err(self.text_refused(column, text, true)),
             Value::Text(_) => {
                 self.list[column as usize].role = self.new_table(Role::Category);
                 self.cell(column, value, raw, out)

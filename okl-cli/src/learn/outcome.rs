@@ -192,6 +192,7 @@ impl Session<'_> {
                 .chain(self.not_replayed(past.as_ref(), kept.as_ref()))
                 .chain(nothing_learned(&summary))
                 .chain(self.learned_again())
+                .chain(self.passes.repeats().sentence(summary.examples, task_of(&self.asked)))
                 .chain(summary.worse_than_no_change().map(|worse| format!("{worse} {}", self.against_no_change(run, &summary))))
                 .chain(summary.warnings())
                 .chain(self.about_numbers(run, &summary))
@@ -331,6 +332,7 @@ impl Session<'_> {
             "rows_before": self.learned_before,
             // Not known for a model without fingerprints: of an older version, of Python or of a server.
             "rows_learned_again": (self.learned_before == 0 || !lookup.is_empty()).then(|| lookup.equal()),
+            "rows_repeated": self.passes.repeats().count(outcome.summary.examples),
             "part": self.part(run),
             "skipped_rows": self.skipped,
             "wall_seconds": self.started.elapsed().as_secs_f64(),

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::task_of;
 use crate::args::{BadRow, Columns, Header, Stream, all_names};
 use crate::input::{Chunk, Files, Filled, Format, Options, Places, ReadAhead, Rule, Schema, Whole, is_stream, read_ahead};
-use crate::learned_rows::{Equal, Lookup};
+use crate::learned_rows::{Equal, Lookup, Repeats};
 use crate::metrics::Task;
 use crate::predict::{has_a_header, one_stream};
 use crate::predictions::Consumed;
@@ -57,6 +57,7 @@ pub struct Passes {
     filled: Filled,
     /// The number of rows of the last returned chunk that the position covers.
     followed: usize,
+    repeats: Repeats,
 }
 
 enum Rows {
@@ -140,6 +141,7 @@ impl Passes {
             before: 0,
             handed: 0,
             followed: 0,
+            repeats: Repeats::default(),
         };
         passes.same_in_every_pass()?;
         if passes.position.way.shuffle.is_some() {
@@ -194,6 +196,7 @@ impl Passes {
         let Some(begins) = self.uncounted.take() else { return };
         for chunk in whole.chunks() {
             self.position.learned.add(chunk, 0..chunk.rows, task);
+            self.repeats.add(chunk, 0..chunk.rows, task); // how many there are does not depend on the order
             if begins {
                 self.position.learned_before.count_examples(chunk, 0..chunk.rows, task);
             }
@@ -376,6 +379,7 @@ impl Passes {
             self.count_shuffled(task);
             if self.position.pass == 0 {
                 self.position.learned_before.count_examples(chunk, new.clone(), task);
+                self.repeats.add(chunk, new.clone(), task);
             }
             self.position.learned.add(chunk, new.clone(), task);
         }
@@ -397,6 +401,11 @@ impl Passes {
     /// The rows of these data that are equal to rows which the model had learned before them.
     pub fn learned_before(&self) -> &Lookup {
         &self.position.learned_before
+    }
+
+    /// The rows of this run that are equal to an earlier one, in the first pass.
+    pub fn repeats(&self) -> &Repeats {
+        &self.repeats
     }
 
     /// The number of examples of all runs that are equal to rows of an earlier run.

@@ -306,6 +306,11 @@ fn a_target_that_cannot_be_read_is_skipped_like_a_feature() {
         &["line 52, column 'y'", "found 'error', expected a number", "--task numbers --on-bad-row skip"],
     );
     let all = json(&[&learn[..], &["--on-bad-row", "skip"]].concat());
+    // A learned model has its task: only the flag that is taken is named.
+    for command in [&["evaluate", &model, &data][..], &["learn", &data, "--resume", &model, "-o", &folder.path("n.okl")]] {
+        let said = fail(command, 1, &["line 52, column 'y'", "leave such rows out with --on-bad-row skip"]);
+        assert!(!said.contains("--task") && !said.contains("max_margin"), "{said}");
+    }
     assert_eq!((&all["skipped_rows"], &all["summary"]["examples"]), (&1.into(), &79.into()));
     let told = json(&["evaluate", &model, &data, "--on-bad-row", "skip"]);
     assert_eq!(told["summary"]["examples"], 79);
@@ -340,4 +345,21 @@ fn a_new_feature_of_orthogonal_random_features_is_refused_with_its_row() {
     let data = folder.write("t.vw", (0..2100).map(row).collect::<String>());
     let learn = ["learn", &data, "--form", "fourier:10,orthogonal", "--kernel", "gaussian", "--quiet"];
     fail(&learn, 1, &["t.vw, line 2001:", "a feature that no row before it has", "--form fourier:N without orthogonal"]);
+}
+
+/// A text in a column of JSON lines that no earlier row has is not called an error among numbers.
+#[test]
+fn a_text_in_a_column_without_an_earlier_value_is_refused_with_flags_that_help() {
+    let folder = Folder::new("late-text");
+    let rows: String = (0..40).map(|i| format!("{{\"a\": {i}, \"y\": {}}}\n", i % 2)).collect();
+    let data = folder.write("z.jsonl", rows + "{\"a\": 3, \"y\": 1, \"z\": \"hello\"}\n");
+    let said = fail(
+        &["learn", &data, "--target", "y"],
+        1,
+        &["line 41, column 'z'", "no earlier row has a value here; use --ignore z, or --one-hot z --missing zero"],
+    );
+    assert!(!said.contains("as in earlier rows"), "{said}");
+    for flags in [&["--ignore", "z"][..], &["--one-hot", "z", "--missing", "zero"]] {
+        assert_eq!(json(&[&["learn", &data, "--target", "y"], flags].concat())["summary"]["examples"], 41);
+    }
 }

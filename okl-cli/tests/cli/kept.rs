@@ -261,7 +261,7 @@ fn a_level_that_changes_near_the_end_leaves_the_last_model() {
         let mut text = String::from("x,z,y\n");
         for i in from..to {
             let (x, z) = (random.next(), random.next());
-            writeln!(text, "{x:.4},{z:.4},{:.4}", (6.0 * x).sin() + z + if i < 3400 { 0.0 } else { 20.0 }).unwrap();
+            writeln!(text, "{x:.4},{z:.4},{:.4}", (6.0 * x).sin() + z + if i < 3100 { 0.0 } else { 20.0 }).unwrap();
         }
         text
     };

@@ -209,3 +209,37 @@ fn copies_of_one_row_give_no_false_share() {
     }
     assert!(looked_up < 12, "copies that are not looked up occur");
 }
+
+/// Rows that come again within a run are counted as new: the run says how many there are.
+#[test]
+fn rows_that_come_again_within_a_run_are_said() {
+    let folder = Folder::new("rows-again");
+    let row = |i: usize| format!("{},{},{}", (37 * i) % 101, (53 * i) % 97, kind(i / 3));
+    let said = |data: &str, more: &[&str]| {
+        let learn = [&["learn", data, "--target", "kind", "--task", "classes"], more].concat();
+        let repeated = json(&learn)["rows_repeated"].clone();
+        (repeated, flat(&succeed(&learn).1))
+    };
+    // 100 rows, each of them four times: 300 rows are equal to an earlier one, whatever the order and the number of passes.
+    let data = folder.write("four.csv", table("a,b,kind", 400, |i| row(i % 100)));
+    for more in [&[][..], &["--shuffle", "1"], &["--passes", "2"]] {
+        let (repeated, words) = said(&data, more);
+        assert_eq!(repeated, serde_json::json!({ "rows": 300, "compared": 400 }), "{more:?}");
+        let expected = "300 of 400 rows are equal to an earlier row of this run, targets included. The figures of this run count them as new; on rows \
+                        that were never seen the error can be larger.";
+        assert!(words.contains(expected), "{words}");
+    }
+    // Of many rows some are compared: a lower bound.
+    let many =
+        folder.write("many.csv", table("a,b,kind", 6000, |i| format!("{},{},{}", i % 3000, (i % 3000) * 7, kind(i % 3000))));
+    let (repeated, words) = said(&many, &[]);
+    let [rows, compared] = ["rows", "compared"].map(|key| repeated[key].as_u64().unwrap());
+    assert!(repeated["at_least"] == true && (400..=3000).contains(&rows) && rows < compared && compared < 6000, "{repeated}");
+    assert!(words.contains("of 6,000 rows are equal to an earlier row of this run, targets included ("), "{words}");
+    // The same file twice, and rows that differ.
+    let one = folder.write("one.csv", table("a,b,kind", 300, row));
+    assert!(flat(&succeed(&["learn", &one, &one, "--target", "kind"]).1).contains("300 of 600 rows are equal to an earlier row"));
+    let (repeated, words) = said(&one, &[]);
+    assert_eq!(repeated, serde_json::json!({ "rows": 0, "compared": 300 }));
+    assert!(!words.contains("equal to an earlier row"), "{words}");
+}

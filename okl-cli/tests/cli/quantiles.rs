@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use serde_json::Value;
+
 use crate::support::{Folder, Random, flat, json, succeed};
 
 /// A normal number by the central limit.
@@ -62,6 +64,29 @@ fn a_quantile_that_is_far_off_gets_no_advice_that_was_not_tried() {
     let (said, last) = (all["warnings"].to_string(), all["summary"]["outputs"][0]["coverage"]["last"].as_f64().unwrap());
     assert!(last < 0.8 && said.contains("nothing holds the share that was asked for"), "{last}: {said}");
     assert!(!said.contains("--step") && !said.contains("The quantile 0."), "{said}");
+}
+
+/// Heavy tails in a large unit: the pinball loss hardly differs in another unit, and the share is far off. The unit is named, and another one comes closer.
+#[test]
+fn the_unit_is_named_where_the_share_of_heavy_tails_is_off() {
+    let folder = Folder::new("quantiles-tails");
+    let mut random = Random(3);
+    let mut text = String::from("a,b,y\n");
+    for _ in 0..4000 {
+        let [a, b] = [(); 2].map(|()| normal(&mut random));
+        writeln!(text, "{a:.4},{b:.4},{:.1}", 1e4 * (1.0 - random.next()).powf(-1.0 / 1.2)).unwrap();
+    }
+    let data = folder.write("q.csv", text);
+    let learn = ["learn", &data, "--target", "y", "--loss", "quantile:0.9"];
+    let all = json(&learn);
+    let (said, coverage) =
+        (flat(&all["warnings"].to_string()), |all: &Value| all["summary"]["outputs"][0]["coverage"]["seen"].as_f64().unwrap());
+    assert!(coverage(&all) < 0.85 && said.contains("The predicted 0.9 quantile is off"), "{} {said}", coverage(&all));
+    let line = said.split("FILE has the line ").nth(1).unwrap_or_else(|| panic!("{said}"));
+    let scale = &line[..=line.rfind("] } }").unwrap() + 4];
+    let config = folder.write("unit.toml", scale);
+    let other = json(&[&learn[..], &["--config", &config]].concat());
+    assert!((coverage(&other) - 0.9).abs() < 0.5 * (coverage(&all) - 0.9).abs(), "{} {}", coverage(&all), coverage(&other));
 }
 
 /// Another quantile is named only with the figures that it had on a sample, and it comes closer on the whole stream, too.

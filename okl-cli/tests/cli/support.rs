@@ -77,12 +77,13 @@ pub fn json(args: &[&str]) -> Value {
 }
 
 /// A command that must fail with this code and one or two lines that have these words.
-pub fn fail(args: &[&str], code: i32, words: &[&str]) {
+pub fn fail(args: &[&str], code: i32, words: &[&str]) -> String {
     let output = okl(args).output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(code), "okl {args:?}: {err}");
     assert!(err.trim_end().lines().count() <= 2, "an error is one or two lines: {err}");
     words.iter().for_each(|word| assert!(err.contains(word), "okl {args:?}: {word:?} is missing from {err:?}"));
+    err
 }
 
 /// Numbers in [0, 1).

@@ -210,6 +210,9 @@ impl Learner {
     /// |f|², also in the learner that [`Learner::freeze`] returns.
     /// Always exact with smd or a regulariser other than the square.
     ///
+    /// Exact means up to rounding: the value follows from that before each update and from scores in single precision. After f was much larger,
+    /// as after one very large target, an error of that time can remain, and the value can be too small or 0. [`Learner::norm_bound`] includes it.
+    ///
     /// ```
     /// # #![allow(unused_imports, unused_mut)]
     /// # use okl::{Batch, Config, Label, Learner};
@@ -228,6 +231,12 @@ impl Learner {
     /// [`Learner::regret_bound`] and [`Learner::truncation_error`] are meant.
     pub fn norm2_over_terms(&self) -> f64 {
         self.head_over_terms().norms.f2
+    }
+
+    /// An upper bound on |f| of the head of [`Learner::norm2_over_terms`], with the rounding errors of all updates.
+    pub fn norm_bound(&self) -> f64 {
+        let norms = &self.head_over_terms().norms;
+        (norms.f2 + norms.rounding()).max(0.0).sqrt()
     }
 
     /// A bound on |f_full - f|: f is the function that predicts, f_full the function after the same updates with no term dropped

@@ -202,7 +202,7 @@ pub struct Health {
     pub large_targets: Option<String>,
     /// A sentence, if the mean weight of the rows that were learned since the learner was made or loaded is far from 1.
     pub weights: Option<String>,
-    /// A sentence, if targets are far from the unit of the steps of `nu_epsilon` or `nu_huber` and poorly predicted. It is not among the
+    /// A sentence, if targets are far from the unit of the steps of a loss with a bounded gradient and poorly predicted. It is not among the
     /// findings: programs that see the targets, as the command line, know their mean and deviation and say more.
     pub out_of_unit: Option<String>,
     /// A sentence, if the learner has no offset and targets are so far from 0 that a constant has smaller errors. It is not among the findings,

@@ -1,5 +1,5 @@
 //! Errors that are large against the targets: single targets that are much larger than all others and what they do to the model, models
-//! that have diverged, and targets that are far from the unit of the steps of `nu_epsilon` and `nu_huber`.
+//! that have diverged, and targets that are far from the unit of the steps of a loss with a bounded gradient.
 //!
 //! Under the squared loss, one target of 1e9 moves the model by as much as a billion ordinary ones. The largest targets are kept with the sum
 //! of the errors before them, so the errors before and after can be compared at any time. Memory is constant, and all sums are in the order
@@ -22,8 +22,9 @@ const DIVERGED: f64 = 1000.0;
 /// number of rows.
 const OUT_OF_UNIT: f64 = 10.0;
 const POOR: f64 = 0.3;
-/// The mean error of a constant is about this part of the range of targets with a normal distribution; with shorter tails it is more.
-const CONSTANT: f64 = 0.1;
+/// The setting that is advised.
+const SCALE: &str =
+    "{\"fixed\": {\"shift\": [MEAN], \"factor\": [1 / DEVIATION]}} with the mean and the standard deviation of the targets";
 const ENOUGH: u64 = 256;
 /// The fewest rows before or after an outlier, or from the start, whose mean error counts.
 const FEWEST: u64 = 20;
@@ -79,24 +80,43 @@ impl LargeTargets {
         self.diverged().or_else(|| self.outliers(loss, numbered))
     }
 
-    /// A sentence for a loss of [`with_one_setting`]: if targets are far from a mean of 0 and a deviation of 1, and the mean error of all rows is
-    /// of their size, or that of the last rows as large as the errors of a constant.
+    /// A sentence for a loss of [`bounded`]: if targets are far from the unit of its steps, and the mean error of all rows is of their size, or that
+    /// of the last rows nearly as large as the errors of a constant.
     pub(crate) fn out_of_unit(&self, config: &Config, level: &TargetLevel) -> Option<String> {
-        let name = with_one_setting(config)?;
+        let loss = bounded(config)?;
+        let recent = level.recent().filter(|recent| recent.deviation > 0.0);
+        if let (Some(recent), Some(epsilon)) = (recent, loss.epsilon)
+            && recent.deviation < epsilon
+        {
+            return Some(format!(
+                "the last {} targets have a standard deviation of {}, and the loss ignores errors up to epsilon = {}: nothing is learned from \
+                 them; set a smaller epsilon, or target_scale to {SCALE}",
+                grouped(recent.rows),
+                shown(recent.deviation),
+                shown(epsilon)
+            ));
+        }
         let (usual, all) = (self.largest.get(MOST)?.target.abs(), self.sum / self.rows as f64);
-        let (last, rows, error) = match level.recent() {
-            _ if all > POOR * usual => ("", self.rows, all),
-            Some(recent) if recent.error > CONSTANT * recent.range => ("last ", recent.rows, recent.error),
-            _ => return None,
-        };
-        (self.rows >= ENOUGH && usual > OUT_OF_UNIT).then(|| {
-            format!(
-                "the steps of {name} suit targets with a mean near 0 and a standard deviation near 1; there are targets of {} and more, and the \
-                 mean error of the {last}{} rows is {}: set target_scale to {{\"fixed\": {{\"shift\": [MEAN], \"factor\": [1 / DEVIATION]}}}} with \
-                 the mean and the standard deviation of the targets",
+        let steps = format!("the steps of {} suit targets with", loss.name);
+        if loss.adapts && self.rows >= ENOUGH && usual > OUT_OF_UNIT && all > POOR * usual {
+            return Some(format!(
+                "{steps} a mean near 0 and a standard deviation near 1; there are targets of {} and more, and the mean error of {} rows is {}: set \
+                 target_scale to {SCALE}",
                 shown(usual),
-                grouped(rows),
-                shown(error)
+                grouped(self.rows),
+                shown(all)
+            ));
+        }
+        let recent = recent.filter(|recent| recent.error > loss.poor * recent.deviation)?;
+        let far = if loss.adapts { usual > OUT_OF_UNIT } else { recent.deviation > loss.far };
+        far.then(|| {
+            format!(
+                "{steps} {}a standard deviation near 1; that of the last {} targets is {}, and their mean error {}: {} target_scale {SCALE}",
+                if loss.adapts { "a mean near 0 and " } else { "" },
+                grouped(recent.rows),
+                shown(recent.deviation),
+                shown(recent.error),
+                if loss.adapts { "set" } else { "compare with" }
             )
         })
     }
@@ -174,15 +194,36 @@ impl LargeTargets {
     }
 }
 
-/// The name of a loss with an adaptive tube or scale, if it learns with one setting, whose steps suit targets with a mean near 0 and a deviation
-/// near 1.
-pub(crate) fn with_one_setting(config: &Config) -> Option<&'static str> {
-    let name = match *config.loss {
-        AnyLoss::NuEpsilon { .. } => "nu_epsilon",
-        AnyLoss::NuHuber { .. } => "nu_huber",
+/// A loss for numbers whose gradient is bounded: a row moves the model by at most a step, which is in the unit of the targets.
+pub(crate) struct Bounded {
+    name: &'static str,
+    /// Whether a tube or scale adapts: the loss then learns with one setting, whose steps suit targets with a mean near 0 and a deviation near 1.
+    adapts: bool,
+    /// Targets with a larger deviation are far from the unit of the steps.
+    far: f64,
+    /// The model is poor if its error is larger than this many deviations of the targets. The error of a constant is about 0.8 of them, and more
+    /// for an outer quantile.
+    poor: f64,
+    /// Errors that the loss ignores.
+    epsilon: Option<f64>,
+}
+
+/// Describes such a loss, if steps were chosen for it and targets have no scale.
+pub(crate) fn bounded(config: &Config) -> Option<Bounded> {
+    let loss = |name| Bounded { name, adapts: false, far: 30.0, poor: 0.4, epsilon: None };
+    let found = match *config.loss {
+        AnyLoss::NuEpsilon { .. } => Bounded { adapts: true, ..loss("nu_epsilon") },
+        AnyLoss::NuHuber { .. } => Bounded { adapts: true, ..loss("nu_huber") },
+        AnyLoss::Absolute {} => loss("absolute"),
+        AnyLoss::Huber { .. } => loss("huber"),
+        AnyLoss::Epsilon { epsilon } => Bounded { epsilon: Some(epsilon), ..loss("epsilon") },
+        // Measured: the quantile loss gains from units only where its targets are much farther away.
+        AnyLoss::Quantile { q } => {
+            Bounded { far: 300.0, poor: if (q - 0.5).abs() > 0.25 { 0.8 } else { 0.4 }, ..loss("quantile") }
+        }
         _ => return None,
     };
-    (config.step == Choice::Auto && config.target_scale.is_none()).then_some(name)
+    (config.step == Choice::Auto && config.target_scale.is_none()).then_some(found)
 }
 
 /// A number with four significant digits.

@@ -483,3 +483,28 @@ fn pairs_of_points_are_accurate() {
         assert!((ratio - if kink { 2.0 } else { 4.0 }).abs() < 0.01, "{kernel:?}: {ratio}");
     }
 }
+
+/// One very large target leaves a rounding error in |f|² that is as large as later values: |f| stays below `norm_bound`, whatever |f|² says.
+#[test]
+fn the_bound_on_the_norm_holds_after_a_very_large_target() {
+    let mut too_small = 0;
+    for seed in 0..8 {
+        for large in [1e4, 1e6, 1e8] {
+            let mut rng = Rng::new(seed);
+            let config = "loss = 'squared'\nkernel = 'linear'\nstep = 'constant:0.05'\nlambda = 0.001\nscale = 'none'\nanchor = 'none'\noffset = false";
+            let mut l = Learner::new(Config::from_toml(config).unwrap()).unwrap();
+            for row in 0..3000 {
+                let x: Vec<f32> = (0..3).map(|_| rng.normal() as f32).collect();
+                let y = if row == 500 { large } else { f64::from(x[0] - 2.0 * x[1] + 0.5 * x[2]) + 0.1 * rng.normal() };
+                l.learn(&Batch::new(&x, 3).numbers(&[y])).unwrap();
+                if row % 250 == 0 || row > 2900 {
+                    let weights = l.weights().unwrap();
+                    let norm = dot(&weights, &weights).sqrt();
+                    assert!(norm <= l.norm_bound(), "seed {seed}, {large:e}, row {row}: {norm} above {}", l.norm_bound());
+                    too_small += usize::from(l.norm2() < 0.9 * norm * norm);
+                }
+            }
+        }
+    }
+    assert!(too_small > 0, "the case is not met");
+}

@@ -26,7 +26,8 @@ class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
     ----------
     loss
         `squared`, `absolute`, `huber`, `epsilon`, `quantile` (with `q`), or `nu_epsilon` and `nu_huber`,
-        whose tube or scale adapts. The share of targets below the prediction of `quantile` can be far from `q`, because
+        whose tube or scale adapts; with `step` = "auto" these two learn with one step size, the others with several settings in parallel.
+        All but `squared` need targets with a standard deviation near 1 (`target_scale`): a row moves the model by at most a step. The share of targets below the prediction of `quantile` can be far from `q`, because
         the model follows the last rows: with q = 0.9 it was 0.5 on TrumpApproval. Count it before you use it.
     <river kernel>
     <river gamma and lam>

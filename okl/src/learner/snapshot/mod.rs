@@ -26,7 +26,7 @@
 //! | `clipped.ranges` | f64 | of the columns with clipped values in these windows: index of the column, least and largest clipped value of the last window, and of the present one (1, 0 if there is none) |
 //! | `rounding` | f64 | if there is no limit: examples looked at, and per column: examples that lost digits, the last window's largest rounding error over range, and of the present window the smallest value, the largest, the largest rounding error |
 //! | `large_targets` | f64 | if targets are numbers: the sum and the number of the errors; and of the largest targets: the number of the example, the target, its error, and sum and number of the errors before |
-//! | `target_level` | f64 | if targets are single numbers, and there is no offset or the loss is `nu_epsilon` or `nu_huber` with automatic steps: the least and the largest target; sums of the errors in the last window and the present one; and their numbers of examples |
+//! | `target_level` | f64 | if targets are single numbers, and there is no offset or the loss has a bounded gradient and automatic steps: the least and the largest target; sums of the errors in the last window and the present one; and their numbers of examples; with such a loss also of each window the first target, and the sums of the differences from it and of their squares |
 //! | `growth` | f64 | with `budget = auto`: why there are so many terms, and the comparison under way; by name |
 //! | `growth.shadow` | u8 | during a comparison: the voice with half of the terms, as a model file of its own |
 //! | `units` | f64 | where units follow the stream: the statistics of the columns |
