@@ -485,15 +485,17 @@ impl Kept {
         let after: Vec<String> = later.stretches.iter().map(|stretch| count(stretch.after_rows as f64)).collect();
         let rows: u64 = later.stretches.iter().map(|stretch| stretch.rows).sum();
         let one = later.stretches.len() == 1;
+        let sampled = later.stretches.iter().any(|stretch| stretch.all_learned_rows < stretch.after_rows);
+        let sample = if sampled { "a sample of " } else { "" };
         format!(
             "As a test, learning was stopped after {} rows, and {} later rows were predicted. The {} of the final model of that moment was {}, that of a new \
-             model of the rows up to there, in a random order, {}{}.",
+             model of {sample}the rows up to there, in a random order, {}{}.",
             after.join(" and "),
             count(rows as f64),
             self.measure.name(),
             self.shown(Some(later.recent_error)),
             self.shown(Some(later.all_error)),
-            if one { "" } else { " (means of both stops)" }
+            if one { "" } else { " (over the later rows of both stops)" }
         )
     }
 

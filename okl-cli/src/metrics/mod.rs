@@ -17,7 +17,7 @@ pub use classes::MOST_CLASSES;
 pub use okl::means::WINDOW;
 pub use summary::{
     Auc, ClassFigures, ClassSummary, Confusion, Coverage, NotLearned, OutputSummary, Residuals, Summary, bound, count, figure,
-    percent,
+    percent, right,
 };
 
 use classes::ClassCounts;

@@ -341,7 +341,7 @@ pub fn percent(share: f64) -> String {
 }
 
 /// The share of right predictions for a share of mistakes, as a percentage: the two that are shown add up to 100 %.
-fn right(error: f64) -> String {
+pub fn right(error: f64) -> String {
     let wrong = percent(error);
     let wrong = wrong.trim_end_matches(" %");
     let digits = wrong.split_once('.').map_or(0, |(_, digits)| digits.len());

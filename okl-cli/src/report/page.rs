@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::chart::Chart;
 use super::{Report, certified, curves, tables, text};
-use crate::metrics::{Coverage, Measure, OutputSummary, Summary, Task};
+use crate::metrics::{Coverage, Measure, OutputSummary, Summary, Task, right};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -218,17 +218,18 @@ fn class_tiles(report: &Report<'_>) -> Vec<Markup> {
     let s = report.summary;
     let Some(classes) = &s.classes else { return Vec::new() };
     let percent = |v| text::or_none(v, text::percent);
+    let accuracy = |error| text::or_none(error, right);
     let mut tiles = vec![
-        tile(percent(classes.accuracy), "accuracy", &format!("error {}", percent(s.error))),
+        tile(accuracy(s.error), "accuracy", &format!("error {}", percent(s.error))),
         tile(
-            percent(s.windowed_error.map(|e| 1.0 - e)),
+            accuracy(s.windowed_error),
             &format!("accuracy, last {}", window(report)),
             &format!("error {}", percent(s.windowed_error)),
         ),
         tile(
-            percent(s.no_change_error.map(|e| 1.0 - e)),
+            accuracy(s.no_change_error),
             "by repeating the last label",
-            &format!("{} by the most frequent class", percent(classes.majority_error.map(|e| 1.0 - e))),
+            &format!("{} by the most frequent class", accuracy(classes.majority_error)),
         ),
         tile(
             text::or_none(classes.macro_f1, text::figure),
