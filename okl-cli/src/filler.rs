@@ -194,7 +194,7 @@ impl Filler {
     /// A sentence, if learned rows had no value in a column before its first one. `name` returns the name of a column of the rows.
     pub fn finding(&self, name: impl Fn(usize) -> String) -> Option<String> {
         let columns = self.columns();
-        self.filled.finding(|feature| name(columns.iter().position(|at| *at == feature).unwrap_or(feature)))
+        self.filled.finding(&self.schema, |feature| name(columns.iter().position(|at| *at == feature).unwrap_or(feature)))
     }
 
     /// After `rows` of the rows were learned: their values count for later ones.

@@ -204,7 +204,7 @@ fn is_translation_invariant(learner: &Learner) -> bool {
     learner.engine().terms().space().kernels().iter().all(DotKernel::translation_invariant)
 }
 
-/// The share of examples outside, over all examples of all runs, and the requested share nu.
+/// The share of examples outside, over all examples of all runs that were compared with a threshold, and the requested share nu.
 fn rate_in_words(learner: &Learner, rate: &AlertRate) -> String {
     let weighted = if learner.config().class_weight.is_none() { "" } else { ", each with the weight of its class," };
     let name = match learner.config().loss.reads() {
@@ -217,7 +217,12 @@ fn rate_in_words(learner: &Learner, rate: &AlertRate) -> String {
         true => format!(", guaranteed within {} percentage points", figure(100.0 * rate.bound)),
         false => format!("; nothing is guaranteed: {}", no_guarantee(rate)),
     };
-    format!("{name}{weighted} since the model began: {} (requested {}{guarantee}).", percent(rate.rate), percent(rate.nu))
+    // A tracked threshold is set from the first scores. There are no alerts before, and these rows are not counted.
+    let since = match learner.config().threshold {
+        Threshold::Norma => "the model began",
+        _ => "the threshold was set",
+    };
+    format!("{name}{weighted} since {since}: {} (requested {}{guarantee}).", percent(rate.rate), percent(rate.nu))
 }
 
 /// Why the bound on the distance from nu says nothing.
@@ -298,7 +303,7 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String], name: i
         "offset": learner.predicting_offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate().filter(|_| alerts), "outside_rate": learner.alert_rate().filter(|_| !alerts),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": rule_of(learner, m), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "bytes_while_learning": memory::while_learning(learner), "warming_up": learner.warming_up(), "certificates": certificates(learner, position.progress.measured(learner)),
-        "health": health(learner, name), "unit_changes": learner.unit_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "weight_changes": learner.weight_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": why_so_many(learner, verdict.words()) })),
+        "health": health_of_file(learner, position, name), "unit_changes": learner.unit_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "weight_changes": learner.weight_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": why_so_many(learner, verdict.words()) })),
     })
 }
 
@@ -346,7 +351,7 @@ fn in_words(learner: &Learner, position: &Position, names: &[String], [did, hash
     let [settings, learned] = settings_in_words(learner, position);
     let lines = lines.iter().map(|(name, value)| named(name, value));
     let certificates = certificates(learner, position.progress.measured(learner));
-    let health = health(learner, source(position, names)).into_iter().map(|line| format!("warning: {line}"));
+    let health = health_of_file(learner, position, source(position, names)).into_iter().map(|line| format!("warning: {line}"));
     let certificates = certificates.into_iter().chain(health).map(|line| wrapped(&line, "    "));
     lines.chain(settings).chain(learned).chain(certificates).map(|line| format!("  {line}\n")).collect()
 }
@@ -393,6 +398,12 @@ pub(crate) fn source<'a>(position: &'a Position, names: &'a [String]) -> impl Fn
 /// Input that the learner did not use exactly as given, one sentence each.
 pub fn health(learner: &Learner, name: impl Fn(usize) -> String) -> Vec<String> {
     with_precision(learner, learner.health().findings(name)).into_iter().chain(memory::beyond_its_limit(learner)).collect()
+}
+
+/// The same of a model file, which also says what its rows had in place of missing values.
+fn health_of_file(learner: &Learner, position: &Position, name: impl Fn(usize) -> String) -> Vec<String> {
+    let filled = position.schema.as_ref().and_then(|schema| position.filled.finding(schema, |column| schema.source(column)));
+    health(learner, name).into_iter().chain(filled).collect()
 }
 
 /// Sentences about single precision, which concern the scores of a model; for commands that do not show all findings.

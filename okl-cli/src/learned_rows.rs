@@ -5,7 +5,7 @@
 //! sample are looked up: those of them that are known are equal to learned rows, so their number is a lower bound. It is not scaled up to all rows:
 //! where many rows of the file are equal to each other, the share of the rows that are looked up can be far from that of all rows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -153,43 +153,57 @@ impl Lookup {
     }
 }
 
-/// Counts the rows of a run that are equal to an earlier row of the same run.
+/// Counts the rows of a run that are equal to an earlier row of the same run: among the rows with the smallest fingerprints, which are a fair sample of
+/// the different rows.
 #[derive(Clone, Debug, Default)]
-pub struct Repeats {
-    earlier: LearnedRows,
-    compared: u64,
-    equal: u64,
+pub struct Repeats(BTreeMap<u64, Times>);
+
+/// How often a row came.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    /// Whether it came in the part of the run before an interruption.
+    before: bool,
+    /// In this part.
+    now: u64,
 }
 
 impl Repeats {
+    /// For a run that goes on where it was interrupted, after rows that were learned.
+    pub fn after(learned: &LearnedRows) -> Self {
+        Repeats(learned.marks().map(|mark| (mark, Times { before: true, now: 0 })).collect())
+    }
+
     /// Adds rows of a chunk that are learned, in this order.
     pub fn add(&mut self, chunk: &Chunk, rows: std::ops::Range<usize>, task: Task) {
         for mark in rows.filter(|row| chunk.is_example(*row)).filter_map(|row| chunk.mark(row, task)) {
             let mark = mark >> DROPPED;
-            if self.earlier.is_complete() || mark <= self.earlier.largest() {
-                self.compared += 1;
-                self.equal += u64::from(self.earlier.0.contains(&mark));
+            if self.0.len() < MOST || self.0.last_key_value().is_some_and(|(largest, _)| mark <= *largest) {
+                self.0.entry(mark).or_default().now += 1;
             }
-            self.earlier.insert(mark);
+            if self.0.len() > MOST {
+                self.0.pop_last();
+            }
         }
     }
 
-    /// The number of these rows.
+    /// The number of these rows, of so many rows.
     pub fn count(&self, rows: u64) -> Equal {
-        Equal { rows: self.equal, compared: self.compared, at_least: self.compared < rows, estimated: false }
+        let compared = self.0.values().map(|times| times.now).sum();
+        let equal = self.0.values().map(|times| if times.before { times.now } else { times.now.saturating_sub(1) }).sum();
+        Equal { rows: equal, compared, at_least: compared < rows, estimated: false }
     }
 
     /// One sentence, if there are many. `rows`: the number of all rows.
     pub fn sentence(&self, rows: u64, task: Task) -> Option<String> {
-        let many = self.equal >= FEWEST_REPEATS && self.equal as f64 >= MANY_REPEATS * self.compared as f64;
-        let at_least = if self.compared < rows { "At least " } else { "" };
-        let looked_up =
-            if self.compared < rows { format!(" ({} were compared)", count(self.compared as f64)) } else { String::new() };
+        let Equal { rows: equal, compared, at_least, .. } = self.count(rows);
+        let many = equal >= FEWEST_REPEATS && equal as f64 >= MANY_REPEATS * compared as f64;
+        let looked_up = if at_least { format!(" ({} were compared)", count(compared as f64)) } else { String::new() };
+        let at_least = if at_least { "At least " } else { "" };
         let target = if task == Task::Novelty { "" } else { ", targets included" };
         many.then(|| {
             format!(
                 "{at_least}{} of {} rows are equal to an earlier row of this run{target}{looked_up}. The figures of this run count them as new; {}.",
-                count(self.equal as f64),
+                count(equal as f64),
                 count(rows as f64),
                 on_rows_seen_never(task)
             )

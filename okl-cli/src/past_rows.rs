@@ -246,6 +246,9 @@ pub struct Past {
     pub standard_error: Option<f64>,
     /// The value that the error is compared with: the progressive error, or for novelty the alert rate asked for.
     pub expected: Option<f64>,
+    /// Whether `expected` is without the first row, whose error would be more than a tenth of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub expected_without_first_row: bool,
     /// Whether the error is larger than expected by more than three standard errors and by a quarter. For novelty also whether
     /// the alert rate is smaller by as much.
     pub much_worse: bool,
@@ -266,7 +269,7 @@ pub struct Past {
 }
 
 impl Past {
-    /// Measures the model; `fill` fills the cells of the rows that have no value. `expected` is the progressive error, or for novelty the alert rate asked for. None if no row was kept.
+    /// Measures the model; `fill` fills the cells of the rows that have no value. `expected` is the progressive error, or for novelty the alert rate asked for; and whether it is without the first row. None if no row was kept.
     ///
     /// # Errors
     /// Those of the learner.
@@ -274,7 +277,7 @@ impl Past {
         reservoir: &Reservoir,
         learner: &Learner,
         task: Task,
-        expected: Option<f64>,
+        (expected, expected_without_first_row): (Option<f64>, bool),
         targets: &[String],
         fill: impl Fn(&mut Chunk),
     ) -> okl::Result<Option<Past>> {
@@ -308,6 +311,7 @@ impl Past {
             error,
             standard_error,
             expected,
+            expected_without_first_row,
             much_worse,
             halves: if much_worse { Halves::measure(reservoir, learner, task, fill)? } else { None },
             threshold: learner.threshold().filter(|_| task == Task::Novelty),
@@ -399,6 +403,7 @@ impl Past {
         let [error, expected] = [self.error, self.expected].map(|value| value.map_or("none".into(), |value| measure.show(value)));
         let rows = self.of_rows();
         let new = if self.resumed { "the rows of this run" } else { "rows" };
+        let first = if self.expected_without_first_row { WITHOUT_FIRST } else { "" };
         let (found, advice) = match self.summary.task {
             Task::Classes => (
                 format!("gets {error} of past rows wrong ({rows} were tried). When {new} were new, {expected} were wrong."),
@@ -406,7 +411,7 @@ impl Past {
             ),
             Task::Numbers if measure == Measure::PinballLoss => (
                 format!(
-                    "has a mean pinball loss of {error} on past rows ({rows} were tried{}). When {new} were new, it was {expected}.",
+                    "has a mean pinball loss of {error} on past rows ({rows} were tried{}). When {new} were new, it was {expected}{first}.",
                     self.coverage
                         .map_or(String::new(), |share| format!("; {} of the targets lie at or below its scores", percent(share)))
                 ),
@@ -414,7 +419,7 @@ impl Past {
             ),
             Task::Numbers => (
                 format!(
-                    "is off by {error} on average{} on past rows ({rows} were tried). When {new} were new, by {expected}.",
+                    "is off by {error} on average{} on past rows ({rows} were tried). When {new} were new, by {expected}{first}.",
                     if self.summary.outputs.len() > 1 { OVER_TARGETS } else { "" }
                 ),
                 self.advice(order),
@@ -535,6 +540,9 @@ impl Order {
 pub fn coverage_line(share: f64, of: &str) -> String {
     format!("{:<16}{:<12}{of}", "  coverage", percent(share))
 }
+
+/// What is said of an error that leaves the first row out.
+pub const WITHOUT_FIRST: &str = " (without the first row)";
 
 /// Whether an error measured on a sample is much larger than expected: by more than three standard errors, and by a quarter.
 pub fn much_larger(error: f64, standard_error: f64, expected: f64) -> bool {

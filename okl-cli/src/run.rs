@@ -238,8 +238,8 @@ impl Run {
     pub fn past_filled(&self, targets: &[String], fill: impl Fn(&mut Chunk)) -> okl::Result<Option<Past>> {
         let task = self.metrics.task();
         let expected = match task {
-            Task::Novelty => self.learner.alert_rate().map(|rate| rate.nu),
-            _ => self.metrics.error(),
+            Task::Novelty => (self.learner.alert_rate().map(|rate| rate.nu), false),
+            _ => self.metrics.error_to_compare(),
         };
         Past::measure(&self.reservoir, &self.learner, task, expected, targets, fill)
     }

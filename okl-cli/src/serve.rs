@@ -212,6 +212,10 @@ impl Gaps for Fills {
         }
     }
 
+    fn finding(&self, columns: &[String]) -> Option<String> {
+        self.0.finding(|column| columns.get(column).cloned().unwrap_or_else(|| column.to_string()))
+    }
+
     fn fill(&self, x: &[f64], columns: usize) -> Box<dyn Filling> {
         self.rows(self.0.fill(x, columns))
     }

@@ -552,6 +552,13 @@ fn json_scores(model: &Value, x: &[f64]) -> Vec<f64> {
         for (c, a) in model["centres"].as_array().unwrap().iter().zip(rows.as_array().unwrap()) {
             let (c, a) = (numbers(c), numbers(a));
             let weights = part.get("weights").map_or(vec![1.0; c.len()], numbers);
+            if part.get("weights").is_some() {
+                let about = model["about"].to_string();
+                assert!(
+                    about.contains("(u_j - c_j)², and manhattan its distance as the sum over j of sqrt(weights_j) |u_j - c_j|"),
+                    "{about}"
+                );
+            }
             let weighted = |row: &[f64]| row.iter().zip(&weights).map(|(x, v)| x * v.sqrt()).collect::<Vec<f64>>();
             let k = kernel_value(&part["kernel"], &weighted(&u), &weighted(&c));
             for (o, score) in scores.iter_mut().enumerate() {

@@ -292,6 +292,6 @@ def test_a_stream_warns_once():
     X = rng.normal(size=(600, 2))
     with pytest.warns(okl.HealthWarning) as caught:
         KernelRegressor().partial_fit(X, np.sin(X[:, 0]), sample_weight=np.full(600, 1e-3))
-    assert [str(warning.message).split(" have")[0] for warning in caught] == [
+    assert [str(warning.message).split(" are at most")[0] for warning in caught] == [
         "the weights of 600 learned rows"
     ]

@@ -98,6 +98,9 @@ pub trait Gaps: Send + Sync + Debug {
     /// The names of the features, for columns with these names. Columns without names are counted from 0.
     fn feature_names(&self, columns: &[String]) -> Vec<String>;
 
+    /// A sentence, if learned rows had no value in a column before its first one. Columns without names are counted from 0.
+    fn finding(&self, columns: &[String]) -> Option<String>;
+
     /// Rows for predictions, filled from the rows that were learned.
     fn fill(&self, x: &[f64], columns: usize) -> Box<dyn Filling>;
 

@@ -53,7 +53,8 @@ const SCORES_OF_PRODUCTS: &str = "scores(x) = offset + polynomial.constant + sum
     polynomial.products_ji u_j u_i, with u = (x - frame.shift) * frame.factor, clipped to [-limit, limit], computed in double precision \
     and then rounded to single precision, or u = x rounded to single precision if frame is null";
 
-const WEIGHTS: &str = "where a part has weights, its kernel reads |u - c|² as the sum over j of weights_j (u_j - c_j)²";
+const WEIGHTS: &str = "where a part has weights, its kernel reads |u - c|² as the sum over j of weights_j (u_j - c_j)², and manhattan its distance as the sum over j of \
+    sqrt(weights_j) |u_j - c_j|";
 
 const LINEAR: &str = "added to the scores is the sum over j of linear.weights_j u_j, with u clipped to [-linear.limit, linear.limit] instead and not multiplied by a triangle";
 

@@ -101,8 +101,8 @@ struct Seen {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Filled {
     seen: Vec<Seen>,
-    /// How many cells without a value came before the first value of each of these columns, in rows that were learned since the model was made or loaded.
-    #[serde(skip)]
+    /// How many cells without a value came before the first value of each of these columns, in rows that were learned. Not in files of older versions.
+    #[serde(default, skip_serializing_if = "are_zero")]
     early: Vec<u64>,
     /// The features that are columns of numbers; found again from the schema.
     #[serde(skip)]
@@ -110,6 +110,10 @@ pub struct Filled {
     /// The number of features from which they were found.
     #[serde(skip)]
     features: usize,
+}
+
+fn are_zero(counts: &[u64]) -> bool {
+    counts.iter().all(|count| *count == 0)
 }
 
 impl Filled {
@@ -211,9 +215,11 @@ impl Filled {
     }
 
     /// A sentence, if learned rows had no value in a column before its first one. They were filled with 0, which can be far from all values.
-    pub fn finding(&self, name: impl Fn(usize) -> String) -> Option<String> {
+    pub fn finding(&self, schema: &Schema, name: impl Fn(usize) -> String) -> Option<String> {
+        let mut known = self.clone();
+        known.know(schema); // a model that was loaded does not know its columns yet
         let columns =
-            || self.numbers.iter().zip(&self.early).zip(&self.seen).filter(|((_, early), seen)| **early > 0 && seen.count > 0);
+            || known.numbers.iter().zip(&known.early).zip(&known.seen).filter(|((_, early), seen)| **early > 0 && seen.count > 0);
         let ((feature, cells), _) = columns().max_by_key(|((_, early), _)| **early)?;
         let (count, others) = (count(*cells as f64), columns().count() - 1);
         let cells = if *cells == 1 { "cell" } else { "cells" };

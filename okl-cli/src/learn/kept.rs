@@ -38,8 +38,8 @@ use super::late_change::LateChange;
 use super::later_rows::{Copies, LaterRows};
 use crate::args::{Learn, SaveModel};
 use crate::input::{Chunk, is_stream};
-use crate::metrics::{Measure, Task, WINDOW, count};
-use crate::past_rows::{FEWEST, Reservoir, coverage_line};
+use crate::metrics::{Measure, Metrics, Task, WINDOW, count};
+use crate::past_rows::{FEWEST, Reservoir, WITHOUT_FIRST, coverage_line};
 use crate::random::order;
 use crate::run::{Run, interrupted};
 use crate::scoring::{Scoring, quantile};
@@ -63,6 +63,8 @@ const LAST: usize = 5;
 const FEWEST_LAST: usize = 100;
 /// Where rows changed near the end, fixed models of all rows have to be better on later rows by this part of the error of the trivial prediction.
 const BETTER_LATER: f64 = 0.1;
+/// The last rows are unlike the rows before them if the saved model, which has learned them, has so many times its error on all rows.
+const UNLIKE: f64 = 2.0;
 /// The seed of the random order.
 const SEED: u64 = 1;
 
@@ -110,6 +112,9 @@ pub struct Kept {
     pub file_order_error: Option<f64>,
     /// The error of the rows of the sample when they were new, in the random order.
     pub random_order_error: Option<f64>,
+    /// Whether one of these two is without the first row, whose error would be more than a tenth of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub without_first_rows: bool,
     /// Whether the other model is clearly better on the compared rows: at most 0.9 times the error, and by more than three standard errors.
     pub clearly_better: bool,
     /// If neither condition holds that needs no further learning: fixed models of both kinds on rows that came after them.
@@ -213,7 +218,9 @@ pub fn replay(
         return Ok(None);
     }
     let Compared { recent: recent_error, all: all_error, standard_error, trivial: trivial_error, .. } = compared;
-    let (file_order_error, random_order_error) = (run.metrics.error().filter(|_| in_file_order), other.metrics.error());
+    let [(in_order, without_first), (random_order_error, also_without)] =
+        [&run.metrics, &other.metrics].map(Metrics::error_to_compare);
+    let file_order_error = in_order.filter(|_| in_file_order);
     let clearly_better = compared.clearly_better();
     let order_is_no_help = random_order_error.zip(file_order_error).is_some_and(|(random, file)| random <= file);
     let explains = compared.all_at_last.zip(trivial_error).is_some_and(|(all, trivial)| 2.0 * all <= trivial);
@@ -249,6 +256,7 @@ pub fn replay(
         last_tenth_rows: compared.rows_at_last,
         file_order_error,
         random_order_error,
+        without_first_rows: without_first || also_without,
         clearly_better,
         later_rows,
         late_change,
@@ -518,19 +526,26 @@ impl Kept {
             return String::new();
         }
         format!(
-            "When rows were new, the {} was {} in the order of the file and {} in the random order. ",
+            "When rows were new, the {} was {} in the order of the file and {} in the random order{}. ",
             self.measure.name(),
             self.shown(self.file_order_error),
-            self.shown(self.random_order_error)
+            self.shown(self.random_order_error),
+            if self.without_first_rows { WITHOUT_FIRST } else { "" }
         )
     }
 
     /// The errors of both models on the last rows.
     fn on_last_rows(&self) -> String {
         let LastRows { rows, error_while_learning, sampled_rows, all_error } = self.last_rows;
+        let unlike = match [all_error, self.all_error, error_while_learning] {
+            [Some(last), Some(all), Some(learning)] if last > UNLIKE * all && last > learning => {
+                " They are unlike the rows before them: if later rows are like them, --save-model recent may be the better choice."
+            }
+            _ => "",
+        };
         format!(
             "The {} of the last {} rows when they were new is {}: that of a model that goes on learning. The saved model has {} on the last {} rows \
-             that it has learned.",
+             that it has learned.{unlike}",
             self.measure.name(),
             count(rows as f64),
             self.shown(error_while_learning),

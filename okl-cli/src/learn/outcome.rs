@@ -201,7 +201,7 @@ impl Session<'_> {
                 .chain(large_targets.clone())
                 .chain(absent_classes(run).filter(|_| !names_absent_classes(saved)))
                 .chain(self.never_predicted(&summary))
-                .chain(self.passes.filled().finding(|column| schema.source(column)))
+                .chain(self.passes.filled().finding(schema, |column| schema.source(column)))
                 .chain(dates(schema))
                 .chain(left_out)
                 .chain(device::warning(&run.learner))

@@ -128,6 +128,9 @@ impl Passes {
         };
         let chunks = read_ahead(Files::open(data, options.clone())?, AHEAD)?;
         has_a_header(columns.header, chunks.format())?;
+        // Rows of earlier data are counted apart.
+        let goes_on = same && position.learned_before.is_none();
+        let repeats = if goes_on { Repeats::after(&position.learned) } else { Repeats::default() };
         let mut passes = Passes {
             data: data.to_vec(),
             options,
@@ -141,7 +144,7 @@ impl Passes {
             before: 0,
             handed: 0,
             followed: 0,
-            repeats: Repeats::default(),
+            repeats,
         };
         passes.same_in_every_pass()?;
         if passes.position.way.shuffle.is_some() {

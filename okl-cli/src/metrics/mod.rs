@@ -123,6 +123,8 @@ pub struct Metrics {
     quantile: Option<f64>,
     loss: [Mean; 2],
     error: [Mean; 2],
+    /// Errors of the examples after the first one.
+    after_first: Mean,
     window: Window,
     /// Errors of the no-change predictor, for numbers.
     no_change_window: Window,
@@ -141,7 +143,7 @@ impl Metrics {
             Task::Novelty => Detail::Novelty,
         };
         let (loss, error, window, alert_window) = Default::default();
-        let (not_learned, alerts, no_change_window) = Default::default();
+        let (not_learned, alerts, no_change_window, after_first) = Default::default();
         Metrics {
             detail,
             rows: 0,
@@ -151,6 +153,7 @@ impl Metrics {
             quantile: None,
             loss,
             error,
+            after_first,
             window,
             no_change_window,
             alerts,
@@ -223,6 +226,9 @@ impl Metrics {
             _ => None,
         };
         if let Some(error) = measured.or(error) {
+            if !self.window.is_empty() {
+                self.after_first.add(error, row.weight);
+            }
             self.error.iter_mut().for_each(|mean| mean.add(error, row.weight));
             self.window.add(error, row.weight);
         }
@@ -289,6 +295,15 @@ impl Metrics {
     /// The share of mistakes, the mean absolute error or pinball loss (over all outputs), or the share of alerts: see [`Metrics::measure`].
     pub fn error(&self) -> Option<f64> {
         self.error[0].value()
+    }
+    /// [`Metrics::error`], and whether it is without the first row: a number far from 0 is predicted as 0 when it comes first, and this one error can
+    /// exceed all others together.
+    pub fn error_to_compare(&self) -> (Option<f64>, bool) {
+        let (all, later) = (self.error(), self.after_first.value());
+        match all.zip(later) {
+            Some((all, later)) if self.task() == Task::Numbers && later < 0.9 * all => (Some(later), true),
+            _ => (all, false),
+        }
     }
     /// [`Metrics::error`] since the last [`Metrics::mark`].
     pub fn error_since(&self) -> Option<f64> {

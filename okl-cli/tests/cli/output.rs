@@ -39,7 +39,7 @@ fn a_summary_with_what_people_ask_for() {
             "of judged rows; ",
             " over the last 344\n",
             "the first 256 had no threshold yet",
-            "Alert rate since the model began: ",
+            "Alert rate since the threshold was set: ",
             "(requested 5.00 %",
         ],
     );

@@ -26,9 +26,9 @@ fn two_alert_rates_have_two_names() {
     let far: String = (0..60).map(|i| format!("{},{}\n", 50 + i, 50 - i)).collect();
     let more = folder.write("far.csv", format!("x,y\n{far}"));
     let said = flat(&succeed(&["learn", "--resume", &model, &more, "-o", &model]).1);
-    assert!(said.contains("% of these rows; ") && said.contains("Alert rate since the model began: "), "{said}");
+    assert!(said.contains("% of these rows; ") && said.contains("Alert rate since the threshold was set: "), "{said}");
     let after = |name: &str| said.split(name).nth(1).unwrap().split_whitespace().next().unwrap().parse::<f64>().unwrap();
-    let (run, life) = (after("alert rate "), after("Alert rate since the model began: "));
+    let (run, life) = (after("alert rate "), after("Alert rate since the threshold was set: "));
     assert!(run > 2.0 * life, "the rows of this run are far away: {run} {life}");
 }
 
@@ -65,7 +65,7 @@ fn a_detector_holds_its_alert_rate_unless_told_otherwise() {
     for args in [vec!["--loss", "nu_novelty", "--nu", "0.05"], vec!["--loss", "nu_novelty:0.05"], vec!["--config", &config]] {
         let said = flat(&succeed(&[&["learn", &data], &args[..]].concat()).1);
         assert!(said.contains("threshold = tracker: holds the alert rate at nu"), "{said}");
-        let rate = said.split("Alert rate since the model began: ").nth(1).unwrap();
+        let rate = said.split("Alert rate since the threshold was set: ").nth(1).unwrap();
         let measured: f64 = rate.split_whitespace().next().unwrap().parse().unwrap();
         // Of independent rows, 5 % ± 0.4 % are outside; four of these deviations.
         assert!((measured - 5.0).abs() < 1.6 && rate.contains("(requested 5.00 %"), "{said}");
@@ -88,7 +88,8 @@ fn figures_say_which_rows_they_count() {
         let learn = ["learn", &cloud, "--loss", "nu_novelty", "--nu", "0.1", "--threshold", threshold];
         let said = flat(&succeed(&learn).1);
         let rate = |name: &str| said.split(name).nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
-        assert_eq!(rate(" alert rate "), rate("Alert rate since the model began: "), "{said}");
+        let since = if threshold == "norma" { "the model began" } else { "the threshold was set" };
+        assert_eq!(rate(" alert rate "), rate(&format!("Alert rate since {since}: ")), "{said}");
     }
 }
 
@@ -485,7 +486,7 @@ fn weights_far_from_one_are_said() {
         json(&["learn", &data, "--target", "y", "--weight", "w"])["health"].to_string()
     };
     assert!(
-        said(1.0 / 400.0).contains("the weights of 400 learned rows have a mean of 0.0025; a weight multiplies the step"),
+        said(1.0 / 400.0).contains("the weights of 400 learned rows are at most 0.0025; a weight multiplies the step"),
         "small"
     );
     assert!(said(100.0).contains("steps are much too long"));
@@ -510,6 +511,16 @@ fn cells_before_the_first_value_of_a_column_are_said() {
         let said = json(&["learn", &data, "--target", "y", "--missing", "mean"])["warnings"].to_string();
         assert!(words.map_or(!said.contains("without a value"), |words| said.contains(words)), "{empty}: {said}");
     }
+    // The number is in the model: it is that of all rows after a run is resumed, and `okl inspect` says it.
+    let (whole, model) = (table(3), folder.path("m.okl"));
+    let (first, rest) = whole.split_at(whole.match_indices('\n').nth(2).unwrap().0 + 1);
+    let learn = ["learn", &folder.write("1.csv", first), "--target", "y", "--missing", "mean", "-o", &model];
+    succeed(&learn);
+    let rest = folder.write("2.csv", format!("p,b,y\n{rest}"));
+    let resumed = json(&["learn", &rest, "--resume", &model, "-o", &model])["warnings"].to_string();
+    assert!(resumed.contains("column p: 3 cells without a value"), "{resumed}");
+    assert!(json(&["inspect", &model])["health"].to_string().contains("column p: 3 cells without a value"));
+    assert!(flat(&succeed(&["inspect", &model]).0).contains("warning: column p: 3 cells without a value"));
 }
 
 /// Targets that are far from the unit of the steps are reported where another unit was measured to be better, also where they are predicted well.

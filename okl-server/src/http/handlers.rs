@@ -374,6 +374,11 @@ fn inspect(call: &Call<'_>) -> Answered<Answer> {
     if let (Some(Ok(asked)), Value::Array(health)) = (model.settings.asked_with_loss(), &mut told["health"]) {
         health.extend(surface.advice(&asked, now.figures.examples, &now.figures.targets()).into_iter().map(Value::from));
     }
+    if let (Some(finding), Value::Array(health)) =
+        (now.gaps.as_ref().and_then(|gaps| gaps.finding(&now.names)), &mut told["health"])
+    {
+        health.push(finding.into());
+    }
     told["missing"] = json!(now.gaps.as_ref().map(|gaps| gaps.rule()));
     let figures = &now.figures;
     if let Some(examples) = figures.frozen {

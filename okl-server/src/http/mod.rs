@@ -21,6 +21,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::header::{ALLOW, CONTENT_ENCODING, HeaderValue};
 use hyper::{Request, body::Incoming};
+use tokio::sync::watch;
 
 use crate::refusal::{Answered, Refusal};
 use crate::registry::Registry;
@@ -43,6 +44,8 @@ pub struct Server {
     pub log: bool,
     /// Whether the connection is encrypted: cookies are then sent over such connections only.
     pub encrypted: bool,
+    /// Whether the server was asked to stop.
+    ending: watch::Sender<bool>,
 }
 
 /// A request whose route and right have been checked.
@@ -58,7 +61,7 @@ struct Call<'a> {
 impl Server {
     /// A server of these models.
     pub fn new(registry: Arc<Registry>, tokens: Option<Tokens>) -> Self {
-        Server { registry, tokens, metrics: Metrics::default(), log: false, encrypted: false }
+        Server { registry, tokens, metrics: Metrics::default(), log: false, encrypted: false, ending: watch::Sender::new(false) }
     }
 
     /// Answers one request.
@@ -110,7 +113,7 @@ impl Server {
         let query: Vec<_> = form_urlencoded::parse(request.uri().query().unwrap_or("").as_bytes()).into_owned().collect();
         route::check_query(route.action, &query)?;
         if route.action == Action::Events {
-            return stream::events(&self.registry.model(name.unwrap_or(""))?);
+            return stream::events(&self.registry.model(name.unwrap_or(""))?, self.ending.subscribe());
         }
         let late = |_| Refusal::new(408, "too_slow", "the request took too long");
         let work = async {

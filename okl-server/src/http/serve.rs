@@ -80,12 +80,12 @@ impl Listening {
         self.listener.local_addr()
     }
 
-    /// Serves until `stop` ends. Then: no new connections, open requests are finished, every model writes a snapshot.
+    /// Serves until `stop` ends. Then: no new connections, open requests are finished, streams of events end, every model writes a snapshot.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let (server, tls) = (self.server, self.tls);
         server.registry.start_hooks();
         let room = Arc::new(Semaphore::new(server.registry.options.most_connections));
-        let (ending, ended) = watch::channel(false);
+        let ended = server.ending.subscribe();
         let mut stop = std::pin::pin!(stop);
         let mut clock = tokio::time::interval(Duration::from_secs(1));
         loop {
@@ -113,7 +113,7 @@ impl Listening {
             });
         }
         drop((self.listener, ended));
-        let _ = ending.send(true);
+        server.ending.send_replace(true);
         let all = u32::try_from(server.registry.options.most_connections).unwrap_or(u32::MAX);
         let _ = tokio::time::timeout(DRAIN, room.acquire_many(all)).await;
         server.registry.stop().await;

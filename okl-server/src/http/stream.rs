@@ -12,7 +12,7 @@ use hyper::Response;
 use hyper::body::{Body, Frame};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use serde_json::json;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::answer::Answer;
 use super::handlers;
@@ -22,6 +22,9 @@ use crate::refusal::Answered;
 
 /// A comment is sent after this time without events, so that a closed connection is noticed.
 const QUIET: Duration = Duration::from_secs(15);
+
+/// After the server was asked to stop, streams end when no event comes in this time: those of open requests still come.
+const LAST: Duration = Duration::from_millis(250);
 
 /// A body whose parts come from a channel.
 struct Parts(mpsc::Receiver<Bytes>);
@@ -35,11 +38,11 @@ impl Body for Parts {
     }
 }
 
-/// The figures now, then events as they happen. All have one form: `data: {"type": ..., ...}`.
-pub(super) fn events(model: &Arc<Model>) -> Answered<Answer> {
+/// The figures now, then events as they happen, until the server stops (`ending`). All have one form: `data: {"type": ..., ...}`.
+pub(super) fn events(model: &Arc<Model>, ending: watch::Receiver<bool>) -> Answered<Answer> {
     let (send, receive) = mpsc::channel(64);
     let _ = send.try_send(figures(model).into());
-    tokio::spawn(forward(Arc::downgrade(model), model.events(), send));
+    tokio::spawn(forward(Arc::downgrade(model), model.events(), send, ending));
     let mut answer = Response::new(Parts(receive).boxed_unsync());
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     Ok(answer)
@@ -51,10 +54,16 @@ fn figures(model: &Model) -> String {
     format!("data: {figures}\n\n")
 }
 
-/// Passes events on until the client or the model is gone. A slow client misses events and is told how many.
-async fn forward(model: Weak<Model>, mut events: Reader, send: mpsc::Sender<Bytes>) {
+/// Passes events on until the client or the model is gone, or the server stops. A slow client misses events and is told how many.
+async fn forward(model: Weak<Model>, mut events: Reader, send: mpsc::Sender<Bytes>, mut ending: watch::Receiver<bool>) {
     loop {
-        let part = match tokio::time::timeout(QUIET, events.next()).await {
+        let ends = *ending.borrow();
+        let next = tokio::select! {
+            next = tokio::time::timeout(if ends { LAST } else { QUIET }, events.next()) => next,
+            Ok(()) = ending.changed(), if !ends => continue,
+        };
+        let part = match next {
+            Err(_) if ends => return,
             Err(_) => ": still here\n\n".to_owned(),
             Ok(Some(Next::Figures)) => match model.upgrade() {
                 Some(model) => figures(&model),

@@ -92,6 +92,26 @@ fn drift_is_an_event_and_does_not_depend_on_the_cut() {
     assert_eq!((&figures["drifts"], &figures["last_drift"]), (&json!(1), &told[0]), "a snapshot has the drifts");
 }
 
+/// A stream of events ends with the server, after the events of the last request, and in order: with the last chunk of its answer. Without it the
+/// connection would be cut after the time for open requests.
+#[test]
+fn a_stream_of_events_ends_with_the_server() {
+    let folder = Folder::new();
+    let mut server = Running::start(&folder);
+    server.put("/v1/models/m", &slow_learner()).good();
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    write!(stream, "GET /v1/models/m/events HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    let mut begun = [0; 12];
+    stream.read_exact(&mut begun).unwrap();
+    let y: Vec<f64> = targets();
+    server.post("/v1/models/m/learn", &json!({ "rows": vec![[0.0]; y.len()], "targets": y })).good();
+    server.stop();
+    let mut told = Vec::new();
+    let _ = stream.read_to_end(&mut told);
+    let told = String::from_utf8_lossy(&told);
+    assert!(told.contains("\"type\":\"drift\"") && told.ends_with("\r\n0\r\n\r\n"), "{told}");
+}
+
 /// Answers requests with these statuses, one after another, and passes on heads and bodies; with `tls` over https.
 fn receiver_with(tls: Option<Arc<ServerConfig>>, statuses: &'static [&'static str]) -> (u16, Receiver<(String, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

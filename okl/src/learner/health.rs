@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 pub use super::large_targets::LargeTargets;
 use super::rounding::LARGE;
-use super::scaling::{CLIP, FAR_CLIP, FURTHER};
+use super::scaling::{CLIP, FAR_CLIP, FURTHER, Frame};
 use crate::basis::sparse::SparseRow;
 use crate::config::{ClassWeight, Label, Scale};
 use crate::engine::bank::Bank;
@@ -93,6 +93,12 @@ impl Clipped {
     /// Whether all clipped values of the column in the last windows are the same value, as in a column of zeros and ones.
     fn is_one_value(&self, column: usize) -> bool {
         self.ranges.get(&(column as u32)).is_some_and(|[last, now]| last.is_one_value(*now))
+    }
+
+    /// Whether a clipped value of the column in the last windows is at or beyond the limit of a frame.
+    fn is_beyond(&self, column: usize, frame: &Frame) -> bool {
+        let ranges = self.ranges.get(&(column as u32)).into_iter().flatten().filter(|range| !range.is_empty());
+        ranges.flat_map(|range| range.0).any(|value| frame.clips(&[frame.value(column, value)]))
     }
 
     /// The same for a sparse row. A value of 0 is not clipped.
@@ -200,7 +206,7 @@ pub struct Health {
     pub narrow_columns: Vec<(usize, f64)>,
     /// A sentence, if a few targets are much larger than all others and the model is worse after them; see [`LargeTargets`].
     pub large_targets: Option<String>,
-    /// A sentence, if the mean weight of the rows that were learned since the learner was made or loaded is far from 1.
+    /// A sentence, if the weights of the rows that were learned since the learner was made or loaded are all small, or their mean is large.
     pub weights: Option<String>,
     /// A sentence, if targets are far from the unit of the steps of a loss with a bounded gradient and poorly predicted. It is not among the
     /// findings: programs that see the targets, as the command line, know their mean and deviation and say more.
@@ -208,7 +214,7 @@ pub struct Health {
     /// A sentence, if the learner has no offset and targets are so far from 0 that a constant has smaller errors. It is not among the findings,
     /// because the command line compares errors with those of a constant, and says more.
     pub without_offset: Option<String>,
-    /// Whether a weight vector leads a bank: it reads columns up to [`Learner::linear_limit`], so that what kernels see as clipped is no problem.
+    /// Whether a weight vector leads a bank: it reads columns up to [`Learner::linear_limit`], so that what kernels see as clipped is no problem up to there.
     pub reads_further: bool,
     /// The classes to which `class_weight` gives a weight and which no example had. Where targets are the numbers -1 and +1, both of these count
     /// as classes that examples had.
@@ -248,12 +254,15 @@ pub struct ClippedColumn {
     /// Whether the values that were clipped among these examples are all the same, as in a column of zeros and ones. Clipping then makes no two
     /// values equal.
     pub one_value: bool,
+    /// Whether one of these values is beyond the further limit of weight vectors, too; see [`Learner::linear_limit`].
+    pub beyond_further: bool,
 }
 
 impl Health {
     pub(crate) fn of(learner: &Learner) -> Self {
         let clipped = &learner.clipped;
         let (all, recent) = (clipped.examples.max(1) as f64, clipped.recent());
+        let further = learner.frame.further();
         let column = |(column, &[values, last, now]): (usize, &[u64; 3])| ClippedColumn {
             column,
             values,
@@ -261,6 +270,7 @@ impl Health {
             recent_share: (last + now) as f64 / recent.max(1) as f64,
             recent,
             one_value: clipped.is_one_value(column),
+            beyond_further: further.as_ref().is_some_and(|frame| clipped.is_beyond(column, frame)),
         };
         let mut columns: Vec<_> = clipped.columns.iter().enumerate().map(column).filter(|c| c.values > 0).collect();
         columns.sort_by(|a, b| b.recent_share.total_cmp(&a.recent_share).then(b.values.cmp(&a.values)));
@@ -298,16 +308,19 @@ impl Health {
 
     /// Problems of the input and what to do about them, one sentence each; empty if there are none. `name` returns the name of a column.
     ///
-    /// Clipping is reported, unless a weight vector leads or all clipped values of the column are the same, if at least 5 % of a column's last 1,000 to 2,000 values were clipped; with 100 to 999 values, if the
+    /// Clipping is reported, unless a weight vector leads and none of the values is beyond its further limit, or all clipped values of the column are the same, if at least 5 % of a column's last 1,000 to 2,000 values were clipped; with 100 to 999 values, if the
     /// share exceeds 5 % by three standard errors. Lost digits of a column are reported while the column loses digits, and a unit that is
     /// much too large while the column varies little. Blurred rows are reported if they are at least 1 % of the rows. Skipped steps, ids taken over and resting members are always reported, and so are
     /// targets that are much larger than all others and spoil the model. A class of `class_weight` is reported if none of 100 examples or more
     /// had it.
     pub fn findings(&self, name: impl Fn(usize) -> String) -> Vec<String> {
         let mut found = Vec::new();
-        let speaks = |c: &&ClippedColumn| c.recent >= FEWEST && c.recent_share >= SHARE + doubt(c.recent) && !c.one_value;
+        let speaks = |c: &&ClippedColumn| {
+            let often = c.recent >= FEWEST && c.recent_share >= SHARE + doubt(c.recent) && !c.one_value;
+            often && (!self.reads_further || c.beyond_further)
+        };
         let columns: Vec<_> = self.clipped_columns.iter().filter(speaks).collect();
-        if let (Some(worst), Some(limit), false) = (columns.first(), self.limit, self.reads_further) {
+        if let (Some(worst), Some(limit)) = (columns.first(), self.limit) {
             let others = others(columns[1..].iter().map(|c| name(c.column)));
             let limit = in_words(limit, self.zeros_are_absent);
             let clipped = format!(
@@ -332,7 +345,14 @@ impl Health {
                     grouped(self.warmup as u64)
                 ),
             };
-            found.push(format!("column {}: {clipped}{advice}", name(worst.column)));
+            let further = match self.reads_further {
+                true => format!(
+                    "; the weight vector that leads clips them at {}, and some are beyond that, too",
+                    in_words(FURTHER, false)
+                ),
+                false => String::new(),
+            };
+            found.push(format!("column {}: {clipped}{advice}{further}", name(worst.column)));
         }
         let losing: Vec<_> = self.rounded_columns.iter().filter(|c| c.recent_error > LARGE).collect();
         if let Some(worst) = losing.first() {
@@ -529,8 +549,15 @@ mod tests {
     fn a_short_stream_is_judged_with_a_margin() {
         let said = |clipped: u64, values: u64| {
             let share = clipped as f64 / values as f64;
-            let column =
-                ClippedColumn { column: 0, values: clipped, share, recent_share: share, recent: values, one_value: false };
+            let column = ClippedColumn {
+                column: 0,
+                values: clipped,
+                share,
+                recent_share: share,
+                recent: values,
+                one_value: false,
+                beyond_further: false,
+            };
             let health = Health { limit: Some(8.0), clipped_columns: vec![column], ..Health::default() };
             health.findings(|c| c.to_string()).len()
         };

@@ -21,10 +21,14 @@ const DIVERGED: f64 = 1000.0;
 /// Targets are out of unit if several are larger than this, and poorly predicted if the mean error is this part of such a target; after this
 /// number of rows.
 const OUT_OF_UNIT: f64 = 10.0;
+/// Several targets that are larger than this are rare among those with mean 0 and deviation 1.
+const FAR_FROM_ZERO: f64 = 4.0;
 const POOR: f64 = 0.3;
-/// The setting that is advised.
-const SCALE: &str =
-    "{\"fixed\": {\"shift\": [MEAN], \"factor\": [1 / DEVIATION]}} with the mean and the standard deviation of the targets";
+/// A tube is wider than targets vary if their spread is below this part of it.
+const TUBE: f64 = 0.25;
+/// The setting that is advised. Median and quartiles, as single large targets change mean and standard deviation.
+const SCALE: &str = "{\"fixed\": {\"shift\": [MEDIAN], \"factor\": [1 / DEVIATION]}} with the median of the targets and a robust deviation (the distance \
+                     between their quartiles, divided by 1.35)";
 const ENOUGH: u64 = 256;
 /// The fewest rows before or after an outlier, or from the start, whose mean error counts.
 const FEWEST: u64 = 20;
@@ -80,41 +84,53 @@ impl LargeTargets {
         self.diverged().or_else(|| self.outliers(loss, numbered))
     }
 
-    /// A sentence for a loss of [`bounded`]: if targets are far from the unit of its steps, and the mean error of all rows is of their size, or that
-    /// of the last rows nearly as large as the errors of a constant.
+    /// A sentence for a loss of [`bounded`]: if its tube is wider than the targets vary; or if targets are far from the unit of its steps, and the mean
+    /// error of all rows is of their size, or that of the last rows nearly as large as the error of a constant.
     pub(crate) fn out_of_unit(&self, config: &Config, level: &TargetLevel) -> Option<String> {
         let loss = bounded(config)?;
-        let recent = level.recent().filter(|recent| recent.deviation > 0.0);
+        let recent = level.recent().filter(|recent| recent.spread > 0.0);
+        let factor = config.target_scale.least_factor();
         if let (Some(recent), Some(epsilon)) = (recent, loss.epsilon)
-            && recent.deviation < epsilon
+            && recent.spread * factor < TUBE * epsilon
         {
             return Some(format!(
-                "the last {} targets have a standard deviation of {}, and the loss ignores errors up to epsilon = {}: nothing is learned from \
-                 them; set a smaller epsilon, or target_scale to {SCALE}",
+                "the last {} targets are {} from their mean on average, and the loss ignores errors up to epsilon = {}{}: nothing is learned from \
+                 them; set a smaller epsilon",
                 grouped(recent.rows),
-                shown(recent.deviation),
-                shown(epsilon)
+                shown(recent.spread),
+                shown(epsilon),
+                if factor == 1.0 {
+                    String::new()
+                } else {
+                    format!(" of the scaled targets, which is {} of theirs", shown(epsilon / factor))
+                }
             ));
+        }
+        if !loss.chosen {
+            return None;
         }
         let (usual, all) = (self.largest.get(MOST)?.target.abs(), self.sum / self.rows as f64);
         let steps = format!("the steps of {} suit targets with", loss.name);
         if loss.adapts && self.rows >= ENOUGH && usual > OUT_OF_UNIT && all > POOR * usual {
             return Some(format!(
                 "{steps} a mean near 0 and a standard deviation near 1; there are targets of {} and more, and the mean error of {} rows is {}: set \
-                 target_scale to {SCALE}",
+                 target_scale {SCALE}",
                 shown(usual),
                 grouped(self.rows),
                 shown(all)
             ));
         }
-        let recent = recent.filter(|recent| recent.error > loss.poor * recent.deviation)?;
-        let far = if loss.adapts { usual > OUT_OF_UNIT } else { recent.deviation > loss.far };
+        let recent = recent.filter(|recent| recent.error > loss.poor * recent.spread)?;
+        let far = if loss.adapts { usual > FAR_FROM_ZERO } else { recent.spread > loss.far };
         far.then(|| {
             format!(
-                "{steps} {}a standard deviation near 1; that of the last {} targets is {}, and their mean error {}: {} target_scale {SCALE}",
-                if loss.adapts { "a mean near 0 and " } else { "" },
+                "{steps} {}the last {} targets are {} from their mean on average, and their mean error is {}: {} target_scale {SCALE}",
+                match loss.adapts {
+                    true => format!("a mean near 0 and a standard deviation near 1; there are targets of {} and more; ", shown(usual)),
+                    false => "a standard deviation near 1; ".into(),
+                },
                 grouped(recent.rows),
-                shown(recent.deviation),
+                shown(recent.spread),
                 shown(recent.error),
                 if loss.adapts { "set" } else { "compare with" }
             )
@@ -199,18 +215,20 @@ pub(crate) struct Bounded {
     name: &'static str,
     /// Whether a tube or scale adapts: the loss then learns with one setting, whose steps suit targets with a mean near 0 and a deviation near 1.
     adapts: bool,
-    /// Targets with a larger deviation are far from the unit of the steps.
+    /// Targets with a larger spread (mean distance from their mean) are far from the unit of the steps.
     far: f64,
-    /// The model is poor if its error is larger than this many deviations of the targets. The error of a constant is about 0.8 of them, and more
-    /// for an outer quantile.
+    /// The model is poor if its error is larger than this part of the spread. That of a constant is 1, and more for an outer quantile.
     poor: f64,
     /// Errors that the loss ignores.
     epsilon: Option<f64>,
+    /// Whether steps were chosen for the loss and targets have no scale.
+    chosen: bool,
 }
 
-/// Describes such a loss, if steps were chosen for it and targets have no scale.
+/// Describes such a loss, if there is something to find: steps that were chosen, or a tube.
 pub(crate) fn bounded(config: &Config) -> Option<Bounded> {
-    let loss = |name| Bounded { name, adapts: false, far: 30.0, poor: 0.4, epsilon: None };
+    let chosen = config.step == Choice::Auto && config.target_scale.is_none();
+    let loss = |name| Bounded { name, adapts: false, far: 25.0, poor: 0.5, epsilon: None, chosen };
     let found = match *config.loss {
         AnyLoss::NuEpsilon { .. } => Bounded { adapts: true, ..loss("nu_epsilon") },
         AnyLoss::NuHuber { .. } => Bounded { adapts: true, ..loss("nu_huber") },
@@ -219,11 +237,11 @@ pub(crate) fn bounded(config: &Config) -> Option<Bounded> {
         AnyLoss::Epsilon { epsilon } => Bounded { epsilon: Some(epsilon), ..loss("epsilon") },
         // Measured: the quantile loss gains from units only where its targets are much farther away.
         AnyLoss::Quantile { q } => {
-            Bounded { far: 300.0, poor: if (q - 0.5).abs() > 0.25 { 0.8 } else { 0.4 }, ..loss("quantile") }
+            Bounded { far: 250.0, poor: if (q - 0.5).abs() > 0.25 { 1.0 } else { 0.5 }, ..loss("quantile") }
         }
         _ => return None,
     };
-    (config.step == Choice::Auto && config.target_scale.is_none()).then_some(found)
+    Some(found).filter(|loss| loss.chosen || loss.epsilon.is_some())
 }
 
 /// A number with four significant digits.

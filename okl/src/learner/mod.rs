@@ -446,8 +446,8 @@ impl Learner {
         let (classes, single) = (&self.classes, self.config.loss.reads() == Reads::Class);
         let (target_scale, scores) = (&self.config.target_scale, &mut self.scores);
         let (large_targets, own) = (&mut self.large_targets, &mut self.own_targets);
-        let with_deviation = bounded(&self.config).is_some();
-        let mut level = Some(&mut self.target_level).filter(|_| width == 1 && (with_deviation || !self.config.offset));
+        let with_spread = bounded(&self.config).is_some();
+        let mut level = Some(&mut self.target_level).filter(|_| with_spread || width == 1 && !self.config.offset);
         let row_weights = &mut self.row_weights;
         let numbers = matches!(self.config.loss.reads(), Reads::Number | Reads::Vector);
         // A margin that the loss gives is the threshold, which the engine knows only where it follows the stream.
@@ -473,7 +473,7 @@ impl Learner {
                 target_scale.put_back(own);
                 let error = scores.iter().zip(own.iter()).map(|(z, y)| (z - y).abs()).sum::<f64>() / width as f64;
                 large_targets.add(examples, own, error);
-                level.iter_mut().for_each(|level| level.add(own[0], error, with_deviation));
+                level.iter_mut().for_each(|level| level.add(own, error, with_spread));
             }
             let positive = part.targets.positive_at(row, classes).or(alone);
             each(row, &Outcome { scores, positive, threshold: step.threshold.or(margin), ..*step });

@@ -10,8 +10,8 @@ use crate::config::Config;
 
 /// The fewest examples in the windows.
 const FEWEST: u64 = 256;
-/// Differences of targets count as at most this, so that the squares of 1,000 of them can be added.
-const LARGEST: f64 = 1e150;
+/// Differences of targets count as at most this, so that 1,000 of them can be added.
+const LARGEST: f64 = 1e300;
 
 /// The range of the targets, and the sum and the number of the errors in the last complete window and the current one. Empty until the first
 /// target.
@@ -21,18 +21,56 @@ pub(crate) struct TargetLevel {
     largest: f64,
     sums: [f64; 2],
     rows: [u64; 2],
-    moments: Option<Moments>,
+    moments: Option<[Moments; 2]>,
 }
 
-/// Of both windows: the first target, the sum of the differences of the targets from it, and the sum of their squares.
-type Moments = [[f64; 3]; 2];
+/// Of a window, per output: the first target and the sum of the differences of the targets from it; and the sum of the distances of the targets from
+/// the mean of those before them in the window, a mean over the outputs. Distances are robust: the square of one outlier is as large as those of all
+/// other targets.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Moments {
+    first: Vec<f64>,
+    sums: Vec<f64>,
+    distances: f64,
+}
 
-/// The number of the last examples, their mean error, the standard deviation of their targets (0 where it is not kept), and the range of all targets.
+impl Moments {
+    fn new(first: &[f64]) -> Self {
+        Moments { first: first.to_vec(), sums: vec![0.0; first.len()], distances: 0.0 }
+    }
+
+    /// Adds the targets of an example; `before`: the number of examples before it in the window.
+    fn add(&mut self, targets: &[f64], before: u64) {
+        let mut distance = 0.0;
+        for ((first, sum), target) in self.first.iter().zip(&mut self.sums).zip(targets) {
+            let difference = (target - first).clamp(-LARGEST, LARGEST);
+            if before > 0 {
+                distance += (difference - *sum / before as f64).abs() / targets.len() as f64;
+            }
+            *sum += difference;
+        }
+        self.distances += distance;
+    }
+
+    fn state(&self) -> impl Iterator<Item = f64> {
+        self.first.iter().chain(&self.sums).copied().chain([self.distances])
+    }
+
+    fn restored(state: &[f64]) -> Option<Self> {
+        let (&distances, of_outputs) = state.split_last()?;
+        let (first, sums) = of_outputs.split_at(of_outputs.len() / 2);
+        let possible = !first.is_empty() && first.len() == sums.len() && distances >= 0.0 && state.iter().all(|v| v.is_finite());
+        possible.then(|| Moments { first: first.to_vec(), sums: sums.to_vec(), distances })
+    }
+}
+
+/// The number of the last examples, their mean error, the mean distance of their targets from their mean (0 where it is not kept), and the range of all
+/// targets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recent {
     pub rows: u64,
     pub error: f64,
-    pub deviation: f64,
+    pub spread: f64,
     pub range: f64,
 }
 
@@ -41,25 +79,23 @@ impl TargetLevel {
         self.rows == [0, 0]
     }
 
-    /// Adds an example: its target and its error before the update. `with_deviation`: whether the deviation of the targets is kept.
-    pub fn add(&mut self, target: f64, error: f64, with_deviation: bool) {
-        let empty = self.is_empty();
-        if empty && with_deviation {
-            self.moments = Some([[target, 0.0, 0.0]; 2]);
+    /// Adds an example: its targets and its error before the update. `with_spread`: whether the spread of the targets is kept.
+    pub fn add(&mut self, targets: &[f64], error: f64, with_spread: bool) {
+        let (empty, target) = (self.is_empty(), targets[0]);
+        if empty && with_spread {
+            self.moments = Some([(); 2].map(|()| Moments::new(targets)));
         }
         self.least = if empty { target } else { self.least.min(target) };
         self.largest = if empty { target } else { self.largest.max(target) };
         if self.rows[1] == WINDOW {
             (self.sums, self.rows) = ([self.sums[1], 0.0], [self.rows[1], 0]);
-            self.moments = self.moments.map(|[_, last]| [last, [target, 0.0, 0.0]]);
+            self.moments = self.moments.take().map(|[_, last]| [last, Moments::new(targets)]);
         }
         // A model file holds finite numbers only.
         self.sums[1] = (self.sums[1] + error).min(f64::MAX);
         self.rows[1] += 1;
-        if let Some([_, [first, sum, squares]]) = &mut self.moments {
-            let difference = (target - *first).clamp(-LARGEST, LARGEST);
-            *sum += difference;
-            *squares += difference * difference;
+        if let Some([_, now]) = &mut self.moments {
+            now.add(targets, self.rows[1] - 1);
         }
     }
 
@@ -67,22 +103,15 @@ impl TargetLevel {
     pub fn recent(&self) -> Option<Recent> {
         let rows = self.rows[0] + self.rows[1];
         let error = self.sums[0] / rows as f64 + self.sums[1] / rows as f64;
-        let deviation = self.moments.map_or(0.0, |moments| {
-            let windows = moments.iter().zip(self.rows).filter(|(_, rows)| *rows > 0);
-            let own = windows.map(|([first, sum, squares], rows)| {
-                let (rows, mean) = (rows as f64, sum / rows as f64);
-                (rows, first + mean, (squares / rows - mean * mean).max(0.0))
-            });
-            let mean = own.clone().map(|(rows, mean, _)| rows * mean).sum::<f64>() / rows as f64;
-            (own.map(|(of, own, variance)| of * (variance + (own - mean).powi(2))).sum::<f64>() / rows as f64).sqrt()
-        });
-        (rows >= FEWEST).then_some(Recent { rows, error, deviation, range: self.largest - self.least })
+        let spread = self.moments.as_ref().map_or(0.0, |[last, now]| (last.distances + now.distances) / rows as f64);
+        (rows >= FEWEST).then_some(Recent { rows, error, spread, range: self.largest - self.least })
     }
 
     /// A sentence, if there is no offset and the mean error of the last examples is above the range of all targets.
     pub fn finding(&self, config: &Config) -> Option<String> {
         let Recent { rows, error, range, .. } = self.recent()?;
-        (!config.offset && error > range).then(|| {
+        let outputs = self.moments.as_ref().map_or(1, |[_, now]| now.first.len());
+        (!config.offset && outputs == 1 && error > range).then(|| {
             format!(
                 "the mean error of the last {} rows is {}, but all targets lie between {} and {}, so a constant is better: without an offset, f has \
                  to rise from 0 to the targets wherever rows come; set offset to true, or subtract the mean of the targets",
@@ -97,16 +126,16 @@ impl TargetLevel {
     /// The state as a list of numbers, for a model file.
     pub fn state(&self) -> Vec<f64> {
         let mut state = vec![self.least, self.largest, self.sums[0], self.sums[1], self.rows[0] as f64, self.rows[1] as f64];
-        state.extend(self.moments.iter().flatten().flatten());
+        state.extend(self.moments.iter().flatten().flat_map(Moments::state));
         state
     }
 
     /// Restores the state from a model file; none if the numbers are inconsistent.
     pub fn restored(state: &[f64]) -> Option<Self> {
         let (&[least, largest, last, now, of_last, of_now], rest) = state.split_first_chunk()?;
-        let moments = match *rest {
-            [] => None,
-            [a, b, c, d, e, f] if rest.iter().all(|v| v.is_finite()) && c >= 0.0 && f >= 0.0 => Some([[a, b, c], [d, e, f]]),
+        let moments = match rest.split_at(rest.len() / 2) {
+            ([], []) => None,
+            (last, now) if last.len() == now.len() => Some([Moments::restored(last)?, Moments::restored(now)?]),
             _ => return None,
         };
         let count = |v: f64| (v.fract() == 0.0 && (0.0..=WINDOW as f64).contains(&v)).then_some(v as u64);
@@ -123,37 +152,45 @@ mod tests {
     #[test]
     fn errors_are_those_of_the_last_windows() {
         let config = Config::from_toml("loss = 'squared'").unwrap();
-        for with_deviation in [false, true] {
+        for with_spread in [false, true] {
             let mut level = TargetLevel::default();
             // Errors fall to 0.5 after 1,000 examples; all targets lie between 100 and 101.
             for i in 0..3500u32 {
-                level.add(100.0 + f64::from(i % 2), if i < 1000 { 50.0 } else { 0.5 }, with_deviation);
+                level.add(&[100.0 + f64::from(i % 2)], if i < 1000 { 50.0 } else { 0.5 }, with_spread);
                 let said = level.finding(&config);
                 assert_eq!(said.is_some(), (255..2000).contains(&i), "{i}: {said:?}");
                 assert_eq!(TargetLevel::restored(&level.state()), Some(level.clone()));
             }
             assert_eq!(level.rows, [1000, 500]);
-            assert_eq!(level.recent().unwrap().deviation, if with_deviation { 0.5 } else { 0.0 });
+            let spread = level.recent().unwrap().spread;
+            assert!(if with_spread { (spread - 0.5).abs() < 0.01 } else { spread == 0.0 }, "{spread}");
         }
     }
 
     #[test]
-    fn deviations_are_those_of_the_last_windows() {
+    fn the_spread_is_that_of_the_last_windows() {
         let mut level = TargetLevel::default();
         let targets: Vec<f64> = (0..2300u32).map(|i| if i < 900 { 1e9 } else { 5.0 + f64::from((i * i) % 97) }).collect();
-        targets.iter().for_each(|target| level.add(*target, 1.0, true));
+        targets.iter().for_each(|target| level.add(&[*target], 1.0, true));
         // Windows end after 1,000 and 2,000 examples.
-        let last = &targets[1000..];
-        let mean = last.iter().sum::<f64>() / last.len() as f64;
-        let by_hand = (last.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / last.len() as f64).sqrt();
+        let of = |window: &[f64]| -> f64 {
+            let mean = |row: usize| window[..row].iter().sum::<f64>() / row as f64;
+            (1..window.len()).map(|row| (window[row] - mean(row)).abs()).sum()
+        };
+        let by_hand = (of(&targets[1000..2000]) + of(&targets[2000..])) / 1300.0;
         let found = level.recent().unwrap();
-        assert!((found.deviation - by_hand).abs() < 1e-9 * by_hand && found.rows == 1300, "{found:?} {by_hand}");
+        assert!((found.spread - by_hand).abs() < 1e-9 * by_hand && found.rows == 1300, "{found:?} {by_hand}");
+        // That of the distances from the mean of all is nearly the same.
+        let last = &targets[1000..];
+        let mean = last.iter().sum::<f64>() / 1300.0;
+        let around = last.iter().map(|y| (y - mean).abs()).sum::<f64>() / 1300.0;
+        assert!((found.spread / around - 1.0).abs() < 0.02, "{found:?} {around}");
     }
 
     #[test]
     fn an_impossible_state_is_refused() {
         let mut level = TargetLevel::default();
-        level.add(1.0, 0.5, true);
+        level.add(&[1.0], 0.5, true);
         let state = level.state();
         assert_eq!(state.len(), 12);
         for (at, value) in [(8, -1.0), (11, f64::NAN), (6, f64::INFINITY)] {

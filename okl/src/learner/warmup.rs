@@ -12,6 +12,7 @@ use crate::config::{Anchor, Config, KernelRule, Medians, Scale};
 use crate::engine::Labels;
 use crate::engine::bank::Bank;
 use crate::learner::batch::LARGEST;
+use crate::learner::blur::Blur;
 use crate::learner::build::build_engine;
 use crate::learner::growth::Growth;
 use crate::learner::rows::{FramedRows, KeptRows, Sample};
@@ -74,8 +75,13 @@ impl Learner {
         let Some(warm) = self.warm.take() else { return };
         let count = warm.weights.len();
         let reported: Vec<Rate> = self.engine.all_heads().map(|head| head.rate).collect();
-        let config = self.replay(&warm, count);
+        let (config, squares) = self.replay(&warm, count);
         self.engine.all_heads_mut().zip(&reported).for_each(|(head, before)| head.rate.keep_reported(before));
+        let space = &self.engine.basis.space;
+        if space.diagonal().is_some() {
+            self.blur = Blur::default();
+            self.blur.count(space.kernels(), squares.into_iter());
+        }
         if count < self.config.warmup {
             self.warm = Some(warm);
             return;
@@ -102,8 +108,8 @@ impl Learner {
     }
 
     /// Learns the examples of a warm-up again, with the statistics of the first `count` examples. Returns the configuration with these
-    /// statistics.
-    fn replay(&mut self, warm: &WarmUp, count: usize) -> Config {
+    /// statistics, and the squared norms of all scaled rows.
+    fn replay(&mut self, warm: &WarmUp, count: usize) -> (Config, Vec<f32>) {
         let (mut config, first) = (self.config.clone(), warm.x.sample(count, self.features));
         if config.needs_scale() {
             self.frame = first.whole(self.found_frame(&first), self.features);
@@ -138,7 +144,7 @@ impl Learner {
         let shares = (!warm.shares.is_empty()).then_some(warm.shares.as_slice());
         let labels = Labels { y: &warm.y, width: warm.width, known: None, weights: Some(&warm.weights), shares, ids };
         self.learn_repeatedly(points, &labels, count);
-        config
+        (config, framed.squares().to_vec())
     }
 
     /// Learns the first `count` rows `warmup_passes` times and the others once. The weights of a bank are those after the first pass:

@@ -48,9 +48,9 @@ def _gives_probabilities(estimator: KernelClassifier) -> bool:
 FAR_WEIGHT = 10.0
 """A mean weight is far from 1 if it is this many times as large or small, as in okl/src/learner/row_weights.rs."""
 
-MEAN_WEIGHT = r"the weights of [\d,]+ learned rows have a mean of \S+; a weight multiplies [^;]+: divide all weights by their mean"
-WEIGHTS_FINDING = re.compile(f"{MEAN_WEIGHT}; |(?:; )?{MEAN_WEIGHT}")
-"""The learner's finding about the mean weight of its rows, with the separator from another finding."""
+ROW_WEIGHTS = r"the weights of [\d,]+ learned rows [^;]+; a weight multiplies [^;]+: divide all weights by (?:the largest one|their mean)"
+WEIGHTS_FINDING = re.compile(f"{ROW_WEIGHTS}; |(?:; )?{ROW_WEIGHTS}")
+"""The learner's finding about the weights of its rows, with the separator from another finding."""
 
 
 @_docs.filled
@@ -232,7 +232,8 @@ class KernelClassifier(ScoresUnmasked, ClassifierMixin, KernelEstimator):
             (max_margin for "hinge", softmax for "log_loss"). Losses for two classes only, and a budget in bytes,
             need `classes`.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows. They multiply steps, so their mean should be near 1.
+            Weights of the rows; they multiply `class_weight`. Weights above 1 hardly change a proximal step,
+            which stops at the margin: divide all weights by the largest.
 
         Returns
         -------
@@ -357,7 +358,7 @@ class KernelClassifier(ScoresUnmasked, ClassifierMixin, KernelEstimator):
         return of_example if weights is None else weights * of_example
 
     def _without_class_weights(self, sample_weight: ArrayLike | None) -> Reworded:
-        """Takes the finding about the mean weight out of a warning where the weights of the classes are the reason: `_weights` divides
+        """Takes the finding about the weights of rows out of a warning where the weights of the classes are the reason: `_weights` divides
         them by the largest, so the user cannot follow the advice."""
         largest = max(self.class_weight.values()) if isinstance(self.class_weight, dict) else 1.0
         given = 1.0 if sample_weight is None else float(np.mean(np.asarray(sample_weight)))

@@ -23,7 +23,7 @@ from okl._sklearn.refusal import kept_rows, restoring, rows_named
 from okl._sklearn.search import Measured, Search
 from okl._sklearn.targets import TargetScale, TargetWarmUp, large_targets_by_row, lower_quantile
 from okl._sklearn.validate import ScoresUnmasked, check_targets, check_weights, validate_data, without_zeros
-from okl._warnings import reworded, warn_of_health
+from okl._warnings import reworded, warn, warn_of_health
 
 LOSS_NAMES = (
     "squared_error", "absolute_error", "epsilon_insensitive", "huber", "quantile", "nu_epsilon", "nu_huber"
@@ -31,6 +31,12 @@ LOSS_NAMES = (
 
 LOSSES = {"squared_error": "squared", "absolute_error": "absolute", "epsilon_insensitive": "epsilon"}
 """okl's names of scikit-learn's losses."""
+
+BOUNDED = tuple(name for name in LOSS_NAMES if name != "squared_error")
+"""Losses whose gradient is at most 1."""
+
+FAR_TARGETS = 30.0
+"""Targets with a larger standard deviation are far from the unit of their steps, as in okl/src/learner/large_targets.rs."""
 
 
 @_docs.filled
@@ -196,6 +202,8 @@ class KernelRegressor(ScoresUnmasked, RegressorMixin, MultiOutputMixin, KernelEs
         weights, rows, targets = without_zeros(weights, rows, targets)
         if not going_on:
             self._target_scale = TargetScale.of(targets, weights) if self.normalize_y else None
+            if not self.normalize_y:
+                self._check_unit(targets)
         self._warm_up = None
         with rows_named(places), reworded(large_targets_by_row(targets, places)):
             rows, filler = self._filled_set(rows)
@@ -205,6 +213,16 @@ class KernelRegressor(ScoresUnmasked, RegressorMixin, MultiOutputMixin, KernelEs
                 self._fit_set(rows, targets, weights)
             self._fill_as(filler)
         return self
+
+    def _check_unit(self, targets: np.ndarray) -> None:
+        """Warns of targets that are far from the unit of the steps that `fit` tries: with a bounded gradient a row moves the model by at most a step."""
+        deviation = float(np.std(targets, axis=0).max())
+        chosen = words.is_word(self.learning_rate, "auto")
+        if chosen and self.loss in BOUNDED and deviation > FAR_TARGETS:
+            warn(
+                f"normalize_y=False: the steps of loss={self.loss!r} suit targets with a standard deviation near 1, and that of y is "
+                f"{deviation:.4g}: set normalize_y=True, which predicts in the units of y, too"
+            )
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learns rows in order, as a stream. The model does not depend on how the stream is divided into calls.
