@@ -21,15 +21,15 @@ const DIVERGED: f64 = 1000.0;
 /// Targets are out of unit if several are larger than this, and poorly predicted if the mean error is this part of such a target; after this
 /// number of rows.
 const OUT_OF_UNIT: f64 = 10.0;
+const POOR: f64 = 0.3;
+const ENOUGH: u64 = 256;
 /// Several targets that are larger than this are rare among those with mean 0 and deviation 1.
 const FAR_FROM_ZERO: f64 = 4.0;
-const POOR: f64 = 0.3;
 /// A tube is wider than targets vary if their spread is below this part of it.
 const TUBE: f64 = 0.25;
 /// The setting that is advised. Median and quartiles, as single large targets change mean and standard deviation.
 const SCALE: &str = "{\"fixed\": {\"shift\": [MEDIAN], \"factor\": [1 / DEVIATION]}} with the median of the targets and a robust deviation (the distance \
                      between their quartiles, divided by 1.35)";
-const ENOUGH: u64 = 256;
 /// The fewest rows before or after an outlier, or from the start, whose mean error counts.
 const FEWEST: u64 = 20;
 
