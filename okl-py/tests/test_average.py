@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +73,53 @@ def exact_norm2(model: okl.Learner) -> float:
     centres, a = model.centres, model.coefficients[:, 0]
     distances = ((centres[:, None] - centres[None]) ** 2).sum(axis=2)
     return float(a @ np.exp(-0.5 * distances) @ a)
+
+
+def test_the_norm_of_a_mean_is_exact_until_a_term_is_dropped() -> None:
+    """The mean of f and -f is 0, and after more rows its norm is that of its coefficients."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(700, 2))
+    y = np.sin(2 * X[:, 0]) + X[:, 1]
+    settings: dict[str, Any] = {**TERMS, "budget": "unlimited", "scale": "none"}
+    models = [okl.Learner(**settings), okl.Learner(**settings)]
+    models[0].learn(X, y)
+    models[1].learn(X, -y)
+    assert models[0].norm2 > 1
+    mean = okl.average(models).model
+    assert (mean.truncation_error, mean.norm2) == (0.0, pytest.approx(0.0, abs=1e-9))
+    mean.learn(X[:50], y[:50])
+    assert mean.norm2 == pytest.approx(exact_norm2(mean), rel=1e-6)
+
+
+def test_far_from_the_origin_rounding_is_said() -> None:
+    """Rows in a cluster far from the origin, a narrow kernel: scores differ by more than `lost`, and only then there is a warning."""
+    rng = np.random.default_rng(0)
+    for offset in (0.0, 30.0):
+        X = (rng.normal(size=(300, 2)) * 0.05 + offset).astype(np.float32)
+        settings: dict[str, Any] = {**TERMS, "kernel": "gaussian:20", "budget": "window:20", "scale": "none"}
+        models = [okl.Learner(**settings) for _ in range(3)]
+        for model, rows in zip(models, np.split(X, 3)):
+            model.learn(rows, np.sin(60 * rows[:, 0]))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            found = okl.average(models)
+        off = np.abs(found.model.predict(X) - np.mean([model.predict(X) for model in models], axis=0)).max()
+        words = [str(warning.message) for warning in said]
+        assert (off > found.lost) <= bool(words), (offset, off, found.lost)
+        assert bool(words) == (offset > 0), words
+        if words:
+            stated = re.search(r"by up to (\S+) ", words[0])
+            assert stated is not None and off <= float(stated[1])
+
+
+def test_a_start_that_is_none_is_refused() -> None:
+    models, X, y = parts(TERMS, count=2)
+    later = okl.Learner.from_bytes(models[0].to_bytes())
+    later.learn(X, y)
+    with pytest.raises(
+        ValueError, match=r"start: it has 900 examples, but models\[0\] has only 300: give the model"
+    ):
+        okl.average(models, start=later)
 
 
 def test_an_average_of_one_model_is_that_model() -> None:
@@ -305,7 +354,11 @@ def test_linear_models_with_a_budget_or_a_scale() -> None:
         ({**WEIGHTS, "budget": "window:50"}, 100, "this linear model has terms, because a budget, .*leave"),
         ({**WEIGHTS, "form": "terms"}, 100, "this linear model has terms, because .*form='terms'"),
         (linear, 100, "the warm-up has not ended after 100 rows.*one model whose .* or give scale='none'$"),
-        (linear, 300, "scale differ from .*each model has estimated its own; start all .*give scale='none'$"),
+        (
+            linear,
+            300,
+            "scale differs from .*each model has estimated its own; start all .*give scale='none'$",
+        ),
     ):
         models, _, _ = parts(settings, count=2, rows=rows)
         with pytest.raises(ValueError, match=words):
@@ -319,7 +372,7 @@ def test_linear_models_with_a_budget_or_a_scale() -> None:
 def test_different_models_are_refused() -> None:
     models, _, _ = parts(TERMS, count=1)
     others, _, _ = parts({**TERMS, "lam": 1e-2}, count=1)
-    with pytest.raises(ValueError, match=r"models\[1\]: lambda differ from models\[0\]"):
+    with pytest.raises(ValueError, match=r"models\[1\]: lambda differs from models\[0\]"):
         okl.average([*models, *others])
     with pytest.raises(ValueError, match="models: expected at least one"):
         okl.average([])

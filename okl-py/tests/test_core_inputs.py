@@ -247,7 +247,7 @@ def test_sparse_rows_are_dense_rows() -> None:
         # Values of one place are added up.
         twice = sparse.coo_matrix(([1.0, 2.0, 0.5], ([0, 0, 0], [7, 3, 7])), shape=(1, 30))
         np.testing.assert_array_equal(mixed.predict(twice), dense.predict(twice.toarray()))
-    with pytest.raises(ValueError, match="at most 65536 in sparse rows .*: set anchor = none"):
+    with pytest.raises(ValueError, match="at most 65536 in sparse rows .*: set anchor = none, found"):
         okl.Learner(loss="squared").learn(sparse.csr_matrix((1, 100_000)), [1.0])
     with pytest.raises(TypeError, match="sparse matrix of complex128"):
         okl.Learner(loss="squared").learn(sparse.csr_matrix([[1j]]), [1.0])

@@ -73,7 +73,8 @@ def test_the_positive_class_is_told_for_every_row(rng: np.random.Generator) -> N
     y = np.array(["a", "a", "b", "a", "b", "b"])
     m = okl.Learner(loss="hinge", kernel="gaussian:1")
     with pytest.warns(
-        okl.HealthWarning, match="first 2 rows of this call are positive for class a, later ones for class b"
+        okl.HealthWarning,
+        match="first 2 rows of this call are positive for class 'a', later ones for class 'b'",
     ):
         report = m.learn_report(X, y)
     assert report["positive"].tolist() == ["a", "a", "b", "b", "b", "b"]
@@ -114,7 +115,7 @@ def test_signs_that_change_in_a_later_call_are_warned_of(
     m.learn(X[:cut], y[:cut])
     assert m.positive_class == "a"
     with pytest.warns(
-        okl.HealthWarning, match=f"^scores of {earlier} are positive for class a, later ones for"
+        okl.HealthWarning, match=f"^scores of {earlier} are positive for class 'a', later ones for"
     ):
         m.learn(X[cut:], y[cut:])
     assert m.positive_class == "b"

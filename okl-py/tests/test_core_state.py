@@ -160,6 +160,7 @@ def test_regret_bound(circle: tuple[Any, Any]) -> None:
     bound = m.regret_bound(0.0)
     assert bound is not None and losses.sum() - len(losses) <= bound
     assert m.regret_bound(2.0, offset=1.0) >= bound
+    assert m.regret_bound(float("inf")) == m.regret_bound(1.0, offset=float("inf")) == float("inf")
     assert okl.Learner(loss="nu_hinge", nu=0.5).regret_bound(1.0) is None
 
 

@@ -640,3 +640,38 @@ def test_gamma_scale_of_a_short_first_call_is_warned_of():
 def test_a_median_width_of_a_polynomial_is_refused_in_the_users_words(estimator):
     with pytest.raises(ValueError, match="gamma='median' is for kernels of distance: with kernel='poly'"):
         estimator(kernel="poly", gamma="median").fit(X, TWO)
+
+
+@pytest.mark.parametrize("estimator", [KernelClassifier, KernelRegressor, NoveltyDetector])
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [
+        ({}, {"learner_params": {"anchor": "none"}}),
+        ({"kernel": "linear"}, {"learner_params": {"anchor": "none"}}),
+        ({"scale": "standard"}, {"scale": None, "learner_params": {"anchor": "none"}}),
+    ],
+    ids=str,
+)
+def test_advice_for_sparse_rows_with_many_columns_can_be_followed(estimator, given, advice):
+    """Rows of scikit-learn's HashingVectorizer, whose default of 2^20 columns takes longer."""
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    words = RNG.choice(["good", "fine", "poor", "sad"], size=(40, 5))
+    rows = HashingVectorizer(n_features=70_000).transform([" ".join(line) for line in words])
+    y = np.isin(words[:, 0], ["good", "fine"]).astype(int)
+    parameters = {"random_state": 0, **given} | ({} if estimator is NoveltyDetector else {"max_iter": 2})
+    expected = " and ".join(f"{name}={value}" for name, value in advice.items())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match=re.escape(f": give {expected}, found 70000")):
+            estimator(**parameters).fit(rows, y)
+        estimator(**(parameters | advice)).fit(rows, y)
+
+
+@pytest.mark.parametrize("weight", [-1, float("nan"), "2"])
+def test_a_weight_of_a_class_that_is_none_is_refused(weight):
+    for learn in (KernelClassifier.fit, KernelClassifier.partial_fit):
+        with pytest.raises(
+            ValueError, match=r"class_weight: class 0 has the weight .*, expected a number >= 0"
+        ):
+            learn(KernelClassifier(class_weight={0: weight, 1: 1}), X, TWO)

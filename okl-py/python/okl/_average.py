@@ -5,21 +5,18 @@ divided by n; terms with the same centre become one. If the union has more terms
 coefficients are dropped, and what they added is projected onto the terms that stay. With K the kernel values, c the coefficients that are dropped and d
 what the others gain, the norm of what is lost is the root of c'K_cc c - 2 c'K_cd d + d'K_dd d, in double precision. k(x, x) = 1 for
 the kernels that are supported, so no score changes by more.
-
-The files of the models are read and written here, as numpy arrays: a model file is a safetensors file, whose checksum is xxh3_64 over all its bytes with
-the checksum set to 0.
 """
 
 import json
-import struct
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from okl._okl import Learner, xxh3_64
+from okl._model_file import ModelFile
+from okl._okl import Learner
+from okl._warnings import warn
 
-TYPES = {"F32": "<f4", "F64": "<f8", "U64": "<u8", "U8": "u1"}
 RADIAL = ("gaussian", "exponential", "manhattan", "matern32", "matern52", "rational_quadratic")
 LOSSES = (
     "hinge",
@@ -46,7 +43,9 @@ class Average(NamedTuple):
     model : Learner
         The mean. It predicts and goes on learning. Its `truncation_error` is the mean of those of the models, plus `lost`.
     lost : float
-        A bound on the norm of the terms that were dropped: no score differs by more from the mean of the models' scores.
+        A bound on the norm of what was lost with the terms that were dropped. No score differs by more from the mean of the models' scores,
+        except for the rounding of kernel values, which have single precision. Where the rows are so far from the origin that this rounding
+        can be larger than `lost`, `average` warns.
     dropped : int
         The number of terms that were dropped.
     """
@@ -57,7 +56,9 @@ class Average(NamedTuple):
 
 
 Average.model.__doc__ = "The mean: it predicts and goes on learning."
-Average.lost.__doc__ = "A bound on how far a score can be from the mean of the models' scores."
+Average.lost.__doc__ = (
+    "A bound on how far a score can be from the mean of the models' scores, except for rounding."
+)
 Average.dropped.__doc__ = "The number of terms that were dropped."
 
 
@@ -76,7 +77,7 @@ def average(models: Sequence[Learner], *, start: Learner | None = None) -> Avera
     Returns
     -------
     Average
-        `model`, `lost` (no score differs by more from the mean of the models' scores) and `dropped` (the number of terms that were dropped). The number of examples is the sum over the models, which sets the step size of the next rows. `health` is that of the first model.
+        `model`, `lost` (except for rounding, no score differs by more from the mean of the models' scores) and `dropped` (the number of terms that were dropped). The number of examples is the sum over the models, which sets the step size of the next rows. `health` is that of the first model.
 
     Examples
     --------
@@ -97,6 +98,7 @@ def average(models: Sequence[Learner], *, start: Learner | None = None) -> Avera
         check(number, model, file, models[0], files[0])
     check_names(models)
     mean = files[0]
+    check_start(models, start)
     shared = 0 if start is None else (len(models) - 1) * start.examples
     examples = sum(model.examples for model in models) - shared
     mean.put("counts", "examples", examples)
@@ -115,7 +117,7 @@ def average(models: Sequence[Learner], *, start: Learner | None = None) -> Avera
     return Average(model, lost / least_factor(models[0].config), dropped)
 
 
-def sum_class_counts(mean: "ModelFile", files: "list[ModelFile]", start: Learner | None) -> None:
+def sum_class_counts(mean: ModelFile, files: list[ModelFile], start: Learner | None) -> None:
     """The examples per class, which `class_weight="balanced"` uses; those of `start` are counted once."""
     if not any("class.counts" in file.tensors for file in files):
         return
@@ -132,7 +134,7 @@ def sum_class_counts(mean: "ModelFile", files: "list[ModelFile]", start: Learner
     mean.tensors["class.counts"] = total
 
 
-def forget_progress(mean: "ModelFile", examples: int) -> None:
+def forget_progress(mean: ModelFile, examples: int) -> None:
     """Of what the command line stores in the first model, the columns stay. Its errors and its rows are not those of the mean."""
     position = bytes(mean.tensors["position"])
     stored = json.loads(position) if position[:1] == b"{" else {}
@@ -179,6 +181,16 @@ def check_names(models: list[Learner]) -> None:
         )
 
 
+def check_start(models: list[Learner], start: Learner | None) -> None:
+    """Refuses a start with more examples than a model: it is not the model that this one started from."""
+    for number, model in enumerate(models):
+        if start is not None and start.examples > model.examples:
+            raise ValueError(
+                f"start: it has {start.examples} examples, but models[{number}] has only {model.examples}: give the model that all of them "
+                "started from"
+            )
+
+
 def learners(models: Any) -> list[Learner]:
     """The models as a list; anything else than learners is refused."""
     if isinstance(models, (Learner, str, bytes)) or not isinstance(models, Iterable):
@@ -196,14 +208,14 @@ def learners(models: Any) -> list[Learner]:
     return found
 
 
-def mean_of_weights(mean: "ModelFile", files: "list[ModelFile]") -> float:
+def mean_of_weights(mean: ModelFile, files: list[ModelFile]) -> float:
     columns = np.mean([file.columns() for file in files], axis=0)
     mean.set_columns(columns)
     mean.put("head.scalars", "norm2", float((columns**2).sum()))
     return 0.0
 
 
-def mean_of_terms(mean: "ModelFile", files: "list[ModelFile]", config: dict[str, Any]) -> tuple[float, int]:
+def mean_of_terms(mean: ModelFile, files: list[ModelFile], config: dict[str, Any]) -> tuple[float, int]:
     """The union of the terms, in the order of their births, within the budget."""
     births = np.concatenate([file.tensors["births"] for file in files])
     if not len(births):
@@ -228,9 +240,23 @@ def mean_of_terms(mean: "ModelFile", files: "list[ModelFile]", config: dict[str,
     mean.tensors["births"] = np.arange(examples - count + 1, examples + 1, dtype="<u8")
     mean.tensors["ids"] = np.full(count, 2**64 - 1, dtype="<u8")
     mean.put("budget", "oldest_slot", 0.0)
-    norm = float(np.mean([np.sqrt(file.get("norm2")) for file in files])) + lost
-    mean.put("head.scalars", "norm2", norm**2)
+    if lost or any(file.get("truncation") for file in files):
+        norm2 = (float(np.mean([np.sqrt(file.get("norm2")) for file in files])) + lost) ** 2
+    else:  # as in the models, exact until a term is dropped
+        norm2 = squared_norm(centres[keep], columns, config["kernel"])
+    mean.put("head.scalars", "norm2", norm2)
     return lost, len(size) - count
+
+
+def squared_norm(centres: np.ndarray, columns: np.ndarray, kernel: dict[str, Any]) -> float:
+    """|f|², some rows of the kernel matrix at a time."""
+    centres = centres.astype(np.float64)
+    blocks = (slice(first, first + 512) for first in range(0, len(centres), 512))
+    parts = (
+        float(((columns[:, rows] @ values(kernel, centres[rows], centres)) * columns).sum())
+        for rows in blocks
+    )
+    return max(sum(parts), 0.0)  # rounding can make the norm of a small f negative
 
 
 def within(
@@ -246,8 +272,37 @@ def within(
     own = ((dropped @ values(kernel, centres[rest], centres[rest])) * dropped).sum()
     square = own - 2 * ((dropped @ across) * gain).sum() + ((gain @ stay) * gain).sum()
     # The engine's kernel values and this sum are rounded.
-    rounding = 1e-6 * float(np.abs(dropped).sum() + np.abs(gain).sum())
-    return columns[:, keep] + gain, float(np.sqrt(max(square, 0.0))) + rounding
+    changed = float(np.abs(dropped).sum() + np.abs(gain).sum())
+    rounding = 1e-6 * changed
+    lost = float(np.sqrt(max(square, 0.0))) + rounding
+    if (blur := rounded_by(kernel, centres) * changed) > lost:
+        warn(
+            "the rows of the models are far from the origin for this kernel, and kernel values have single precision: scores of the mean can "
+            f"differ from the mean of the models' scores by up to {blur:.2g} (in scaled units), which is more than `lost`; subtract the mean "
+            "of each column from X"
+        )
+    return columns[:, keep] + gain, lost
+
+
+def rounded_by(kernel: dict[str, Any], centres: np.ndarray) -> float:
+    """A bound on the rounding error of a kernel value of two rows that are no further from the origin than the furthest centre.
+
+    The engine computes r² = |x|² + |y|² - 2 <x, y> in single precision, each a sum of d products, so r² is off by at most
+    (4 d + 8) 2^-24 |x| |y|; the slope of the kernel in r² (of the exponential kernel in r) makes that an error of the value.
+    The Manhattan distance has no such cancellation.
+    """
+    ((name, parameters),) = kernel.items()
+    gamma, columns = parameters["gamma"], centres.shape[1]
+    off = (4 * columns + 8) * 2.0**-24 * float((centres**2).sum(axis=1).max(initial=0.0))
+    slopes = {
+        "gaussian": gamma * off,
+        "exponential": gamma * off**0.5,
+        "manhattan": columns * 2.0**-24,
+        "matern32": 1.5 * gamma**2 * off,
+        "matern52": 5 / 6 * gamma**2 * off,
+        "rational_quadratic": gamma * off,
+    }
+    return float(min(1e-6 + slopes[name], 1.0))
 
 
 def values(kernel: dict[str, Any], a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -275,7 +330,7 @@ def capacity(config: dict[str, Any]) -> int | None:
     return None if isinstance(budget, str) else next(iter(budget.values())).get("terms")
 
 
-def check(number: int, model: Learner, file: "ModelFile", first: Learner, first_file: "ModelFile") -> None:
+def check(number: int, model: Learner, file: ModelFile, first: Learner, first_file: ModelFile) -> None:
     """Refuses a model whose mean with the first one is not defined."""
     where = f"models[{number}]"
     if model.examples == 0:
@@ -294,12 +349,13 @@ def check(number: int, model: Learner, file: "ModelFile", first: Learner, first_
         names = [name for name in first.config if model.config.get(name) != first.config[name]]
         estimated = [name for name in names if name in ESTIMATED]
         words = f"each model has estimated its own; {advice(estimated)}" if names == estimated else "give one"
+        differ = "differ" if len(names) > 1 else "differs"
         raise ValueError(
-            f"{where}: {', '.join(names)} differ from models[0], but models need the same settings: {words}"
+            f"{where}: {', '.join(names)} {differ} from models[0], but models need the same settings: {words}"
         )
     if model.classes != first.classes:
         raise ValueError(
-            f"{where}: found the classes {model.classes}, models[0] has {first.classes}: give classes"
+            f"{where}: found the classes {model.classes}, models[0] has {first.classes}: give `classes` to every model"
         )
     if model.features != first.features:
         raise ValueError(f"{where}: found {model.features} features, models[0] has {first.features}")
@@ -321,7 +377,7 @@ def advice(names: Iterable[str]) -> str:
     return f"start all models from one model whose warm-up has ended, or give {fixed}"
 
 
-def check_parts(where: str, model: Learner, file: "ModelFile") -> None:
+def check_parts(where: str, model: Learner, file: ModelFile) -> None:
     config = model.config
     named = {"loss": LOSSES} | ({} if file.has_weights else {"kernel": RADIAL, "budget": BUDGETS})
     for setting, known in named.items():
@@ -355,69 +411,3 @@ def fills_from_rows(config: dict[str, Any]) -> str | None:
     """The setting `missing`, if what NaN becomes depends on the rows that were learned."""
     rule = config.get("missing")
     return None if rule is None or rule.startswith("zero") else f"missing={rule!r}"
-
-
-class ModelFile:
-    """The tensors of a model file."""
-
-    def __init__(self, data: bytes):
-        (length,) = struct.unpack("<Q", data[:8])
-        header = json.loads(data[8 : 8 + length])
-        self.about = header.pop("__metadata__")
-        self.names: dict[str, list[str]] = json.loads(self.about["okl"])["scalars"]
-        self.types = {name: entry["dtype"] for name, entry in header.items()}
-        self.tensors: dict[str, np.ndarray] = {}
-        for name, entry in header.items():
-            first, last = (8 + length + at for at in entry["data_offsets"])
-            values = np.frombuffer(data[first:last], TYPES[entry["dtype"]])
-            self.tensors[name] = values.reshape(entry["shape"]).copy()
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether f has one coefficient per feature (or random feature), and no terms."""
-        return not self.tensors["births"].size and bool(self.tensors["head.columns"].size)
-
-    def indicators(self) -> list[int]:
-        """The columns whose missing values have an indicator, in the order of these features."""
-        position = bytes(self.tensors["position"]) or b"{}"
-        schema = (json.loads(position) if position[:1] == b"{" else {}).get("schema") or {}
-        features = schema.get("features")
-        named = features.get("named", []) if isinstance(features, dict) else []
-        columns = [feature["column"] for feature in named if feature.get("part") is None]
-        return [columns.index(feature["column"]) for feature in named if feature.get("part") == "missing"]
-
-    def get(self, name: str, tensor: str = "head.scalars") -> float:
-        return float(self.tensors[tensor][self.names[tensor].index(name)])
-
-    def put(self, tensor: str, name: str, value: Any) -> None:
-        self.tensors[tensor][self.names[tensor].index(name)] = value
-
-    def columns(self) -> np.ndarray:
-        """The coefficients, (outputs, terms or features)."""
-        stored = self.tensors["head.columns"]
-        if not stored.size:  # A model without terms has no columns in its file.
-            return np.zeros((self.tensors["head.offsets"].shape[1], 0))
-        return np.asarray(stored * self.get("scale.f"))
-
-    def set_columns(self, columns: np.ndarray) -> None:
-        self.tensors["head.columns"] = columns
-        self.put("head.scalars", "scale.f", 1.0)
-
-    def packed(self) -> bytes:
-        """The file, in the order of the tensors that was read."""
-        header: dict[str, Any] = {"__metadata__": self.about}
-        body, at, checksum = b"", 0, 0
-        for name, values in self.tensors.items():
-            raw = b"\0" * 8 if name == "checksum" else values.astype(TYPES[self.types[name]]).tobytes()
-            checksum = at if name == "checksum" else checksum
-            header[name] = {
-                "dtype": self.types[name],
-                "shape": list(values.shape),
-                "data_offsets": [at, at + len(raw)],
-            }
-            body, at = body + raw, at + len(raw)
-        text = json.dumps(header, separators=(",", ":")).encode()
-        text += b" " * (-len(text) % 8)
-        data = struct.pack("<Q", len(text)) + text + body
-        place = 8 + len(text) + checksum
-        return data[:place] + struct.pack("<Q", xxh3_64(data)) + data[place + 8 :]

@@ -613,7 +613,10 @@ impl Learner {
                 return Err(PyValueError::new_err(format!("{name}: expected a number >= 0, found {found:?}")));
             }
         }
-        self.look(py, |m| m.regret_bound(norm, offset))
+        // With an infinite norm the sum of the bound has infinite parts of both signs.
+        let unbounded = norm.is_infinite() || offset.is_infinite();
+        let bound = self.look(py, |m| m.regret_bound(norm, offset))?;
+        Ok(bound.map(|bound| if unbounded { f64::INFINITY } else { bound }))
     }
 
     /// Number of threads for large matrix products. Results do not depend on it. It can be set, and is not saved.

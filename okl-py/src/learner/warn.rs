@@ -59,8 +59,7 @@ impl Learner {
     pub(super) fn warn_of_signs(&self, py: Python<'_>, signs: &Signs) -> PyResult<()> {
         let Some((rows, before, after)) = signs.turned.filter(|_| self.reader.reads == Reads::Sign) else { return Ok(()) };
         let names = self.classes(py)?.into_iter().map(|class| class.into_bound_py_any(py)).collect::<PyResult<Vec<_>>>()?;
-        let (before, after) = (&names[before], &names[after]);
-        let (before_name, after_name) = (before.repr()?, after.repr()?);
+        let (before_name, after_name) = (names[before].repr()?, names[after].repr()?);
         let earlier = match (signs.begun, rows) {
             (true, 0) => "earlier calls".into(),
             (true, _) => format!("earlier calls and of the first {rows} rows of this call"),
@@ -69,7 +68,7 @@ impl Learner {
         health::warn_with(
             py,
             &format!(
-                "scores of {earlier} are positive for class {before}, later ones for class {after}; \
+                "scores of {earlier} are positive for class {before_name}, later ones for class {after_name}; \
                  give classes=[{before_name}, {after_name}] when the learner is created, or read the column positive of learn_report"
             ),
         )

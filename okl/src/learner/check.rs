@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use crate::basis::Space;
 use crate::basis::fourier::Fourier;
 use crate::basis::quadratic::MOST_COLUMNS;
-use crate::config::{Label, TargetScale};
+use crate::config::{Anchor, Label, Scale, TargetScale};
 use crate::error::{Error, ErrorKind, Result};
 use crate::learner::batch::{Batch, Targets};
 use crate::learner::classes::Classes;
@@ -389,12 +389,20 @@ impl Learner {
             return refuse(MOST_FRAMED, "where columns are scaled: set scale = none");
         }
         if batch.is_sparse() && !self.config.keeps_zeros() && found > MOST_EXPANDED {
-            return refuse(
-                MOST_EXPANDED,
-                "in sparse rows where columns are centred: set anchor = none, and scale without a shift",
-            );
+            return refuse(MOST_EXPANDED, self.why_expanded());
         }
         Ok(())
+    }
+
+    /// Why sparse rows become dense, and the setting with which they stay sparse.
+    fn why_expanded(&self) -> &'static str {
+        let shifted = matches!(&self.config.scale, Scale::Fixed { shift, .. } if shift.iter().any(|shift| *shift != 0.0));
+        match (self.config.anchor == Anchor::None, shifted) {
+            (false, false) => "in sparse rows where columns are centred: set anchor = none",
+            (false, true) => "in sparse rows with a scale that shifts columns: set scale = none and anchor = none",
+            (true, true) => "in sparse rows with a scale that shifts columns: set scale = none",
+            (true, false) => "in sparse rows under the kernel manhattan, which needs dense rows: use another kernel",
+        }
     }
 
     /// Refuses more columns than the features of the polynomial kernel of degree 2 may have.

@@ -219,6 +219,31 @@ fn a_step_that_would_overflow() {
 type Wrong<'a> = (&'a [usize], &'a [u32], &'a [f32], usize, &'a [&'a str]);
 
 /// Sparse rows that are refused, with what the error says; the learner is unchanged.
+/// Sparse rows with more columns than are expanded: the message names the setting with which they stay sparse, and the rows are taken with it.
+#[test]
+fn sparse_rows_with_many_columns_name_the_setting_that_helps() {
+    let ones = ["1.0"; 70_000].join(",");
+    let shifted = &format!("scale = {{ fixed = {{ shift = [{ones}], factor = [{ones}] }} }}");
+    let cases = [
+        ("", "columns are centred: set anchor = none,", "anchor = 'none'"),
+        (shifted, "shifts columns: set scale = none and anchor = none,", "scale = 'none'\nanchor = 'none'"),
+        (
+            "kernel = 'manhattan:1'\nanchor = 'none'",
+            "needs dense rows: use another kernel,",
+            "kernel = 'gaussian:1'\nanchor = 'none'",
+        ),
+    ];
+    for (given, words, helps) in cases {
+        let learn = |settings: &str| {
+            let mut learner = Learner::new(Config::from_toml(&format!("loss = 'squared'\n{settings}")).unwrap()).unwrap();
+            learner.learn(&Batch::sparse(&[0, 1], &[7], &[1.0], 70_000).numbers(&[1.0]))
+        };
+        let said = learn(given).unwrap_err().to_string();
+        assert!(said.contains(words) && said.ends_with("found 70000"), "{said}");
+        learn(helps).unwrap();
+    }
+}
+
 #[test]
 fn sparse_rows_are_checked() {
     let settings = "loss = 'hinge'\nkernel = 'gaussian:1'\nstep = 'constant:0.1'\nlambda = 0.01\nanchor = 'none'";

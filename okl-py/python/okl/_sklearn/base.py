@@ -426,12 +426,10 @@ class KernelEstimator(FillsMissing, BaseEstimator):
         rows: np.ndarray,
         y: np.ndarray | None,
         weights: np.ndarray | None,
-        seen: Callable[[np.ndarray], object] = lambda part: None,
     ) -> Iterator[float]:
         """Learns all rows in at most `max_iter` passes; yields the mean loss of each pass.
 
-        In later passes a row updates its own term, so that more passes need no more memory. `seen` is called with the numbers of
-        learned rows, in the order of learning.
+        In later passes a row updates its own term, so that more passes need no more memory.
         """
         most_passes, next_order = self._most_passes(rows.shape[0]), self._orders(rows.shape[0])
         first_id = getattr(self, "_next_id", 0) if self.warm_start else 0
@@ -450,7 +448,6 @@ class KernelEstimator(FillsMissing, BaseEstimator):
                         weights=None if weights is None else weights[part],
                         ids=first_id + part,
                     )
-                seen(part)
                 loss += np.nansum(report["loss"])
             yield loss / examples
 

@@ -25,7 +25,14 @@ from okl._sklearn import words
 from okl._sklearn.base import KernelEstimator
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
 from okl._sklearn.search import Measured, calibrated_loss
-from okl._sklearn.validate import ScoresUnmasked, check_targets, check_weights, validate_data, without_zeros
+from okl._sklearn.validate import (
+    ScoresUnmasked,
+    check_class_weight,
+    check_targets,
+    check_weights,
+    validate_data,
+    without_zeros,
+)
 from okl._warnings import Reworded, reworded
 
 LOSS_NAMES = ("hinge", "log_loss", "perceptron", "nu_hinge", "max_margin", "softmax")
@@ -348,6 +355,7 @@ class KernelClassifier(ScoresUnmasked, ClassifierMixin, KernelEstimator):
     ) -> np.ndarray | None:
         if self.class_weight is None:
             return weights
+        check_class_weight(self.class_weight)
         if streaming and words.is_word(self.class_weight, "balanced"):
             return weights  # the learner counts the classes, see _stream_config
         labels = self.classes_ if streaming else self.classes_[codes]

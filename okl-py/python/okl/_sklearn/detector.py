@@ -14,6 +14,7 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from okl import Learner, _docs
+from okl._model_file import ModelFile
 from okl._sklearn import words
 from okl._sklearn.base import AVERAGED, TERMS, KernelEstimator, Rows
 from okl._sklearn.refusal import kept_rows, restoring, rows_named
@@ -38,7 +39,8 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     -1 for novel rows and 1 for other rows. `nu` sets the threshold and has no effect on the scores.
 
     `fit` learns a fixed set, of which a fraction `nu` is then below the threshold (fewer where rows have equal scores). The score of a learned
-    row contains the row itself, so of new rows more are below; where these are many more (few rows, many features), `fit` warns. `partial_fit` learns a
+    row contains the row itself, so of new rows more are below; where these are many more (few rows, many features), `fit` warns, unless the budget
+    has merged terms or the kernel is no function of distance: then it cannot tell. `partial_fit` learns a
     stream; the model does not depend on how the stream is cut into calls, to the last bit (except with `gamma` = "scale"). The threshold adapts
     to the stream, so that a fraction `nu` of the rows are alerts at the time they arrive, before a change and
     after it. `alert_rate_` has the observed rate and a bound on its distance from `nu` that holds for any data.
@@ -195,38 +197,27 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         with rows_named(places):
             rows, filler = self._filled_set(rows)
             learner = copy(self.learner_) if going_on else self._new_learner(self._set_config(rows))
-            order: list[np.ndarray] = []
-            for _ in self._passes(learner, rows, None, weights, order.append):
+            for _ in self._passes(learner, rows, None, weights):
                 pass
             scores = learner.predict(rows)
             self._fitted_offset = away_from_scores(lower_quantile(scores, self.nu, weights), scores)
-            if self._tracks() and not going_on and self.n_iter_ == 1:
-                learned = np.concatenate(order)
-                self._compare_with_new_rows(
-                    learner,
-                    self._fitted_offset,
-                    scores[learned],
-                    np.ones(len(learned)) if weights is None else weights[learned],
-                )
+            if not going_on:
+                self._compare_with_new_rows(learner, self._fitted_offset, scores, weights)
         self.learner_ = learner
         self._fill_as(filler)
         return self
 
     def _compare_with_new_rows(
-        self, learner: Learner, threshold: float, scores: np.ndarray, weights: np.ndarray
+        self, learner: Learner, threshold: float, scores: np.ndarray, weights: np.ndarray | None
     ) -> None:
         """Warns if many more of new rows than `nu` will be below the threshold: if the scores of the learned rows, each without the term of
         the row itself, are.
 
-        `scores` and `weights` are in the order of learning. A row is its own term where nothing is merged; the kernel value of a row with
-        itself is 1 for kernels of distance.
+        A row is its own term where no terms were merged; the kernel value of a row with itself is 1 for kernels of distance.
         """
-        kernel, budget = learner.config["kernel"], learner.config["budget"]
-        each_its_term = budget == "unlimited" or "window" in budget
-        if not each_its_term or next(iter(kernel)) not in ONE_WITH_ITSELF or len(scores) < 2:
+        own = self._own_parts(learner, len(scores))
+        if own is None or len(scores) < 2:
             return
-        own = np.zeros(len(scores))
-        own[len(scores) - learner.terms :] = learner.coefficients[:, 0]
         of_others = (scores - own) * (own.sum() / (own.sum() - own))
         below = of_others < threshold
         share = float(np.average(below, weights=weights))
@@ -235,9 +226,26 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
             warn(
                 f"of new rows about {share:.0%} (estimated from the learned rows) will be alerts, and not nu = {self.nu:.3g}: the threshold of "
                 f"fit is the nu-quantile of the scores of its own {below.size} rows, and each of these scores contains the row itself; "
-                + (stream if below.size > learner.config["warmup"] else "")
+                + (stream if self._tracks() and below.size > learner.config["warmup"] else "")
                 + "fit more rows"
             )
+
+    def _own_parts(self, learner: Learner, rows: int) -> np.ndarray | None:
+        """What each learned row adds to its own score: the coefficient of its term. None where that is not known."""
+        drops = next(iter(learner.config["budget"])) in ("window", "age", "weight")
+        if (
+            next(iter(learner.config["kernel"])) not in ONE_WITH_ITSELF
+            or learner.truncation_error > 0
+            and not drops
+        ):
+            return None
+        places = ModelFile(learner.to_bytes()).tensors["ids"].astype(np.int64) - (self._next_id - rows)
+        coefficients = learner.predicting_coefficients[:, 0]
+        if len(places) != len(coefficients) or not ((places >= 0) & (places < rows)).all():
+            return None
+        own = np.zeros(rows)
+        own[places] = coefficients
+        return own if own.sum() - own.max() > 0 else None
 
     def partial_fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learns rows in order, as a stream. The model does not depend on how the stream is divided into calls.

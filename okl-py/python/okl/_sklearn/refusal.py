@@ -35,11 +35,29 @@ def restoring(*errors: type[BaseException]) -> Callable[[Method[Self, Arguments,
                         error,
                         f"okl: {method.__name__} was interrupted, and the estimator is as it was before",
                     )
+                if type(error) is ValueError and (said := in_parameters(str(error))) != str(error):
+                    raise ValueError(said) from None
                 raise
 
         return call
 
     return restored
+
+
+SETTINGS = {
+    "set anchor = none": "give learner_params={'anchor': 'none'}",
+    "set scale = none and anchor = none": "give scale=None and learner_params={'anchor': 'none'}",
+    "set scale = none": "give scale=None",
+}
+"""What the engine's advice is in the parameters of the estimators."""
+
+
+def in_parameters(message: str) -> str:
+    """The message with the advice in the parameters of the estimators."""
+    for advice in sorted(SETTINGS, key=len, reverse=True):
+        if advice in message:
+            return message.replace(advice, SETTINGS[advice])
+    return message
 
 
 @contextmanager

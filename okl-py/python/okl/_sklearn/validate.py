@@ -117,6 +117,15 @@ def check_targets(y: Any, numeric: bool) -> None:
             ) from None
 
 
+def check_class_weight(class_weight: Any) -> None:
+    """Refuses a weight of a class that is no number from 0 on."""
+    for label, weight in class_weight.items() if isinstance(class_weight, Mapping) else ():
+        if not isinstance(weight, Real) or not 0 <= float(weight) < math.inf:
+            raise ValueError(
+                f"class_weight: class {label!r} has the weight {weight!r}, expected a number >= 0"
+            )
+
+
 def check_weights(sample_weight: Any, rows: int, some: bool = False) -> np.ndarray | None:
     """Example weights as an array; None (all weights 1) stays None. `some`: at least one weight must be above 0."""
     if sample_weight is None:

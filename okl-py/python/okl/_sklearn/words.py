@@ -290,5 +290,5 @@ def named(parameter: str, value: Any, names: Iterable[str], more: Iterable[str] 
     meant = f" Did you mean {near[0]!r}?" if near else ""
     raise ValueError(
         f"{parameter}={value!r} is not known.{meant} Expected one of {', '.join(map(repr, names))}, "
-        f"or a description as okl.Learner takes it."
+        "with or without parameters."
     )
