@@ -154,14 +154,14 @@ def test_sparse_rows_are_dense_rows(layout):
 
 
 def test_sparse_rows_with_many_columns():
-    """200,000 columns stay sparse with anchor none; otherwise the message says so."""
+    """200,000 columns stay sparse with anchor none; otherwise the message says so, in the parameters of the estimator."""
     sparse = pytest.importorskip("scipy.sparse")
     rng = np.random.default_rng(0)
     X = sparse.random_array((200, 200_000), density=1e-4, format="csr", rng=rng)
     y = np.asarray(X[:, :100_000].sum(axis=1)).ravel() > 5
     model = KernelClassifier(gamma=0.1, budget=50, max_iter=1, learner_params={"anchor": "none"}).fit(X, y)
     assert model.predict(X).shape == (200,)
-    with pytest.raises(ValueError, match="set anchor = none"):
+    with pytest.raises(ValueError, match=r"give learner_params=\{.anchor.: .none.\}"):
         KernelClassifier(gamma=0.1, budget=50, max_iter=1).fit(X, y)
 
 
