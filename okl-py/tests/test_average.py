@@ -388,6 +388,26 @@ def test_different_models_are_refused() -> None:
         okl.average([okl.KernelRegressor(random_state=0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])])
 
 
+@pytest.mark.parametrize(
+    "given",
+    [{"class_weight": {"p": 2.0, "n": 1.0}}, {"classes": ["n", "p"]}, {"shrink": "on_update"}],
+    ids=str,
+)
+def test_a_setting_that_one_model_lacks_is_named(given: dict[str, Any]) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 2))
+    y = np.where(X[:, 0] > 0, "p", "n")
+    models = [okl.Learner(**{**TERMS, "loss": "hinge"}, **more) for more in ({}, given)]
+    for model in models:
+        model.learn(X, y)
+    (name,) = given
+    for pair in (models, models[::-1]):
+        with pytest.raises(
+            ValueError, match=rf"models\[1\]: {name} differs from models\[0\], .*: give one value to all$"
+        ):
+            okl.average(pair)
+
+
 def test_names_of_columns_are_compared_and_kept() -> None:
     pd = pytest.importorskip("pandas")
     X = np.random.default_rng(1).normal(size=(100, 3))

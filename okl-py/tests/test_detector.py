@@ -181,6 +181,21 @@ def test_fit_says_so_whatever_the_budget_and_the_passes(given):
     assert abs((detector.predict(new) == -1).mean() - said) < 0.12
 
 
+@pytest.mark.parametrize("make", ["die", "bits", "constant"])
+def test_fit_says_nothing_of_rows_that_come_again(make):
+    """A new row has the score of the learned rows that equal it, and is no alert."""
+    rng = np.random.default_rng(5)
+    draw = {
+        "die": lambda rows: rng.integers(1, 7, (rows, 1)) * 1.0,
+        "bits": lambda rows: rng.integers(0, 2, (rows, 3)) * 1.0,
+        "constant": lambda rows: np.ones((rows, 2)),
+    }[make]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        detector = NoveltyDetector(random_state=0).fit(draw(300))
+    assert (detector.predict(draw(2000)) == 1).all()
+
+
 def test_fit_says_nothing_where_new_rows_are_novel_at_the_rate_of_nu():
     X = normal_rows(5000)
     with warnings.catch_warnings():

@@ -96,10 +96,12 @@ def test_frames_are_rows_one_by_one():
     assert scores.index.tolist() == list(range(20, 40))
 
 
-def test_a_fixed_margin():
-    detector = okl.river.NoveltyDetector(
-        loss="novelty", margin=0.5, nu=None, threshold="norma", gamma=0.5, scale="none"
-    )
+@pytest.mark.parametrize(
+    "given", [{"loss": "novelty", "margin": 0.5}, {"loss": "novelty:0.5", "threshold": "norma"}]
+)
+def test_a_fixed_margin(given):
+    detector = okl.river.NoveltyDetector(nu=None, gamma=0.5, scale="none", **given)
+    assert detector.clone().learner.config == detector.learner.config
     for x in rows(500):
         detector.learn_one(x)
     assert detector.alert_rate is None

@@ -346,9 +346,14 @@ def check(number: int, model: Learner, file: ModelFile, first: Learner, first_fi
             f"{where}: the warm-up has not ended after {model.examples} rows: its settings are provisional; {advice(names)}"
         )
     if model.config != first.config:
-        names = [name for name in first.config if model.config.get(name) != first.config[name]]
+        known = first.config | model.config  # a setting that was left out has no place in the configuration
+        names = [name for name in known if model.config.get(name) != first.config.get(name)]
         estimated = [name for name in names if name in ESTIMATED]
-        words = f"each model has estimated its own; {advice(estimated)}" if names == estimated else "give one"
+        words = (
+            f"each model has estimated its own; {advice(estimated)}"
+            if names == estimated
+            else "give one value to all"
+        )
         differ = "differ" if len(names) > 1 else "differs"
         raise ValueError(
             f"{where}: {', '.join(names)} {differ} from models[0], but models need the same settings: {words}"

@@ -110,7 +110,7 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
     Notes
     -----
     After a sudden change of the stream every row is an alert, until rows at the new place are no longer rarer than the
-    threshold: with `nu` = 0.05 after about 15 rows. After that there are fewer alerts than `nu` until the overall
+    threshold: with `nu` = 0.05 after 5 to 20 rows, with a larger `nu` after more. After that there are fewer alerts than `nu` until the overall
     share is `nu` again.
 
     Examples
@@ -218,7 +218,11 @@ class NoveltyDetector(OutlierMixin, KernelEstimator):
         own = self._own_parts(learner, len(scores))
         if own is None or len(scores) < 2:
             return
-        of_others = (scores - own) * (own.sum() / (own.sum() - own))
+        total = own.sum()
+        # A new row that equals a learned one has the score of that one, and so has a learned row that equals another one without its own term.
+        _, which, count = np.unique(scores, return_inverse=True, return_counts=True)
+        own[count[which] > 1] = 0.0
+        of_others = (scores - own) * (total / (total - own))
         below = of_others < threshold
         share = float(np.average(below, weights=weights))
         if share > 1.5 * self.nu and share - self.nu > 3 * math.sqrt(self.nu * (1 - self.nu) / below.size):

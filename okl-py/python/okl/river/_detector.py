@@ -60,7 +60,7 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         The number of terms of the budget.
     threshold
         `tracker`: a tracked quantile of the score, which keeps the alert rate at `nu`; `norma`: theta of the loss, for
-        `nu_novelty`.
+        `nu_novelty`. With the loss `novelty` the threshold is its `margin`, whatever is given here.
     <river scale>
     warmup
         Number of examples from which `gamma`, `scale` and the tracker's start are estimated.
@@ -122,7 +122,12 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
         self.hash_bits = hash_bits
         self.settings = settings
         self._check_nu()
-        self._start()
+        self._start(**({"threshold": "norma"} if self._has_margin() and threshold == "tracker" else {}))
+
+    def _has_margin(self) -> bool:
+        """Whether the loss is `novelty`, whose margin is the threshold: there is no rate that a tracker could keep."""
+        name = self.loss.partition(":")[0] if isinstance(self.loss, str) else next(iter(self.loss), "")
+        return name == "novelty"
 
     def _check_nu(self) -> None:
         """Refuses a loss with another `nu`, which would be replaced."""
