@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use crate::args::Inspect;
 use crate::input::Schema;
 use crate::learn::task_of;
-use crate::memory::{self, figure_of_bytes};
-use crate::metrics::{count, figure, percent};
+use crate::memory::{self, figure_of_bytes, most_bytes};
+use crate::metrics::{at_least, at_most, count, figure, percent};
 use crate::precision;
 use crate::progress::in_random_order;
 use crate::scoring::quantile;
@@ -45,6 +45,8 @@ pub struct Measured {
     pub total_loss: Option<f64>,
     /// The sum of the weights of its examples.
     pub total_weight: f64,
+    /// Whether examples have weights other than 1; none if that is not known.
+    pub weighted: Option<bool>,
 }
 
 /// Whether a bound on the change of a score is useful: it must be below the standard deviation of the scores. If that is not
@@ -56,39 +58,99 @@ pub fn is_useful(bound: f64, norm: f64, score_deviation: Option<f64>) -> bool {
 /// The certificates of a run, one line each.
 pub fn certificates(learner: &Learner, measured: Measured) -> Vec<String> {
     let mut lines = vec![truncation(learner, measured)];
-    lines.extend(learner.alert_rate().map(|rate| rate_in_words(learner, &rate)));
+    lines.extend(learner.alert_rate().map(|rate| rate_in_words(learner, &rate, measured.weighted)));
     lines.extend(no_threshold(learner));
     lines.extend(units(learner));
     lines.extend(column_weights(learner));
     if learner.certified_since() > 0 {
         return lines; // the regret bound is on the examples after the change, and the losses of these alone are not measured
     }
-    let norm = learner.norm_bound();
-    let offset = learner.offset().iter().map(|b| b * b).sum::<f64>().sqrt();
-    // The bound on a plain learner is on the losses of its last hypotheses. Where their average predicts, other losses are shown.
-    let averaged =
-        learner.members().len() < 2 && learner.config().average.given().is_some_and(|average| *average != Average::None);
-    if let (Some(bound), Some(loss)) = (learner.regret_bound(norm, offset), measured.total_loss.filter(|_| !averaged))
-        && bound < loss
-    {
-        let of = if measured.total_weight == learner.examples() as f64 { "example" } else { "unit of weight" };
-        let each = figure(bound / measured.total_weight);
-        // The losses that are shown do not contain the weights of classes.
-        let weighted = if learner.config().class_weight.is_none() { "" } else { ", each times the weight of its class," };
-        let beside = if offset > 0.0 { format!(" and an offset of up to {}", figure(offset)) } else { String::new() };
-        let ones = if offset > 0.0 { "ones" } else { "one" };
-        let penalties = match learner.config().shrink {
-            Shrink::Always => " and penalties",
-            Shrink::OnUpdate => " and penalties (which count at updates only, shrink = on_update)",
-        };
-        lines.push(format!(
-            "Losses{penalties}{weighted} add up to at most {} more than those of the best fixed function with a norm of up to {}{beside} \
-             (this model has no larger {ones}): {each} per {of}.",
-            figure(bound),
-            figure(norm)
-        ));
-    }
+    lines.extend(regret(learner, measured));
     lines
+}
+
+/// The regret bound as a sentence; none if there is no bound, if it is not on the losses that are shown, or if it is not below their sum.
+fn regret(learner: &Learner, measured: Measured) -> Option<String> {
+    let (config, bank) = (learner.config(), learner.members().len() > 1);
+    // The bound on a plain learner is on the losses of its last hypotheses. Where their average predicts, other losses are shown.
+    let loss = measured.total_loss.filter(|_| bank || !predicts_average(learner))?;
+    let offset = learner.offset().iter().map(|b| b * b).sum::<f64>().sqrt();
+    // The bound holds for norms up to those that are printed, which are rounded up.
+    let [norm, offset] = [learner.norm_bound(), offset].map(Shown::at_most);
+    let bound = learner.regret_bound(norm.value, offset.value).filter(|bound| *bound < loss)?;
+    // Losses that the regret counts are times the weights of rows and classes; penalties are times those of classes.
+    let rows = if measured.weighted == Some(true) { ", each times the weight of its row," } else { "" };
+    let classes = if config.class_weight.is_none() { "" } else { ", each times the weight of its class," };
+    let of = if measured.weighted == Some(true) { "unit of weight" } else { "example" };
+    let on_update = match config.shrink {
+        Shrink::Always => "",
+        Shrink::OnUpdate => " (which count at updates only, shrink = on_update)",
+    };
+    let scaled = if config.target_scale.is_none() { "" } else { "with targets in units of target_scale" };
+    // A bank predicts a weighted sum over its settings. With several kernels this is a function of none of them. Each setting has its own bound, and the
+    // largest one is shown. Settings with another loss than the one that is shown have none.
+    let several = if config.loss.all().len() > 1 { format!(" with the loss {}", typed(&*config.loss)) } else { String::new() };
+    let (whose, penalties) = match (bank, scaled.is_empty()) {
+        (false, true) => ("Losses".into(), " and penalties"),
+        (false, false) => (format!("{}, losses", scaled.replacen('w', "W", 1)), " and penalties"),
+        (true, true) => (format!("For every setting that learns in parallel{several}: losses"), " and its penalties"),
+        (true, false) => (format!("For every setting that learns in parallel{several}, {scaled}: losses"), " and its penalties"),
+    };
+    let (with_offset, ones) = match offset.value > 0.0 {
+        true => (format!(" and an offset of up to {}", offset.text), "ones"),
+        false => (String::new(), "one"),
+    };
+    let (of_kernel, own) = match bank {
+        false => ("", format!(" (this model has no larger {ones})")),
+        true if learner.widths() > 1 => (" of one of the kernels (that of the setting, no sum of kernels)", String::new()),
+        true => ("", String::new()),
+    };
+    let (side, each) = match bound < 0.0 {
+        false => (format!("at most {} more than", at_most(bound)), at_most(bound / measured.total_weight)),
+        true => (format!("at least {} less than", at_least(-bound)), at_least(-bound / measured.total_weight)),
+    };
+    // While one class is known, the loss compares it with a class not yet seen, for the fixed function as for the model.
+    let unseen = match config.classes.is_none() && config.loss.reads() == Reads::Class {
+        true => " While only one class was known, the losses of both also count a class not yet seen as a score of 0.",
+        false => "",
+    };
+    Some(format!(
+        "{whose}{rows}{penalties}{on_update}{classes} add up to {side} those of the best fixed function{of_kernel} with a norm of up to {}{with_offset}{own}: \
+         {each} per {of}.{unseen}",
+        norm.text
+    ))
+}
+
+/// A bound that is rounded up, as it is printed, and the number that this text shows.
+struct Shown {
+    text: String,
+    value: f64,
+}
+
+impl Shown {
+    fn at_most(bound: f64) -> Self {
+        let text = at_most(bound);
+        let value = text.replace(',', "").parse().unwrap_or(bound);
+        Shown { text, value }
+    }
+}
+
+/// Whether an average predicts in the place of the last hypothesis; false for a bank, which has settings of both kinds.
+pub fn predicts_average(learner: &Learner) -> bool {
+    matches!(&learner.members()[..], [(member, _)] if member.average != Average::None)
+}
+
+/// Whose norm [`Learner::norm_bound`] is.
+fn whose_norm(learner: &Learner) -> &'static str {
+    let config = learner.config();
+    match learner.members().len() > 1 {
+        true if config.members().iter().any(|member| config.is_weight_vector(member)) => {
+            "the last hypothesis of the leading setting over terms"
+        }
+        true => "the last hypothesis of the leading setting",
+        false if predicts_average(learner) => "the last hypothesis (the average predicts)",
+        false => "the model",
+    }
 }
 
 /// When the weights of the columns changed, and how far they are apart; none if they did not change.
@@ -112,7 +174,7 @@ fn units(learner: &Learner) -> Option<String> {
     Some(format!("The units of the columns followed the stream: they changed {often}, {last}after example {}.", count(at as f64)))
 }
 
-/// |f| in the unit of the targets, as the truncation error is.
+/// |f| of the last hypothesis in the unit of the targets, as the truncation error is.
 pub fn norm(learner: &Learner) -> f64 {
     learner.norm2().max(0.0).sqrt() / learner.config().target_scale.least_factor()
 }
@@ -123,15 +185,16 @@ const SAME_UPDATES: &str =
 
 /// The bound on the effect of terms that were dropped or merged.
 fn truncation(learner: &Learner, measured: Measured) -> String {
-    let norm = learner.norm2_over_terms().max(0.0).sqrt() / learner.config().target_scale.least_factor();
+    let norm = learner.norm_bound() / learner.config().target_scale.least_factor();
     let (lost, all) = (learner.truncation_error(), learner.certified_since() == 0);
     let since = if all { "so far".into() } else { format!("since example {}", count(learner.certified_since() as f64)) };
     if lost == 0.0 {
         return match learner.config().uses_weights() {
             true => "The model is a weight vector: nothing is truncated.".into(),
-            false if all => "No term has been dropped or merged: scores have no truncation error.".into(),
+            // Terms may have been dropped or merged without a loss.
+            false if all => "Scores have no truncation error.".into(),
             false if learner.has_all_terms() => "No term has been dropped or merged.".into(),
-            false => format!("No term has been dropped or merged {since}."),
+            false => format!("The updates {since} have no truncation error."),
         };
     }
     let what = what_is_lost(learner);
@@ -139,27 +202,32 @@ fn truncation(learner: &Learner, measured: Measured) -> String {
     let certified = matches!(learner.config().budget(), BudgetRule::Certified { .. });
     match largest_diagonal(learner).map(|diagonal| lost * diagonal.sqrt()) {
         Some(change) if certified || is_useful(change, norm, measured.score_deviation) => {
-            format!("{what} {since} can change a score by at most {}, {SAME_UPDATES}.", figure(change))
+            format!("{what} {since} can change a score by at most {}, {SAME_UPDATES}.", at_most(change))
         }
         None if certified || lost < 0.1 * norm => {
-            // The norm that is kept is an upper bound from the first loss on.
-            format!("{what} {since} have a norm of at most {}; the bound on that of the model is {}.", figure(lost), figure(norm))
+            // The norms of terms that were dropped can add up to more: what they were worth shrinks with the function.
+            format!(
+                "{what} {since} change the function that predicts by at most {} in norm, {SAME_UPDATES}. The norm of {} is at most {}.",
+                at_most(lost),
+                whose_norm(learner),
+                at_most(norm)
+            )
         }
         change => format!(
             "{what} are not in the model. No useful bound on the effect is known. {}",
-            large_bound(change.unwrap_or(lost), change.is_some(), norm, measured)
+            large_bound(learner, change.unwrap_or(lost), change.is_some(), norm, measured)
         ),
     }
 }
 
 /// The truncation error where it is too large to be useful, beside what it is compared with.
-fn large_bound(bound: f64, of_scores: bool, norm: f64, measured: Measured) -> String {
-    let what = if of_scores { "The bound on the change of a score" } else { "The bound on their norm" };
+fn large_bound(learner: &Learner, bound: f64, of_scores: bool, norm: f64, measured: Measured) -> String {
+    let what = if of_scores { "The bound on the change of a score" } else { "The bound on the change of the function, in norm," };
     let beside = match measured.score_deviation.filter(|_| of_scores) {
         Some(deviation) => format!("the standard deviation of the scores is {}", figure(deviation)),
-        None => format!("the bound on the norm of the model is {}", figure(norm)),
+        None => format!("the bound on the norm of {} is {}", whose_norm(learner), at_most(norm)),
     };
-    format!("{what} is {}; {beside}.", figure(bound))
+    format!("{what} is {}; {beside}.", at_most(bound))
 }
 
 /// What the model stores, and the number of these.
@@ -205,8 +273,14 @@ fn is_translation_invariant(learner: &Learner) -> bool {
 }
 
 /// The share of examples outside, over all examples of all runs that were compared with a threshold, and the requested share nu.
-fn rate_in_words(learner: &Learner, rate: &AlertRate) -> String {
-    let weighted = if learner.config().class_weight.is_none() { "" } else { ", each with the weight of its class," };
+/// `weighted`: whether rows have weights; none if that is not known.
+fn rate_in_words(learner: &Learner, rate: &AlertRate, weighted: Option<bool>) -> String {
+    let by_weight = match weighted {
+        Some(true) => " by weight",
+        Some(false) => "",
+        None => " (by weight, where rows have weights)",
+    };
+    let classes = if learner.config().class_weight.is_none() { "" } else { ", each with the weight of its class," };
     let name = match learner.config().loss.reads() {
         Reads::Nothing => "Alert rate",
         Reads::Sign | Reads::Class => "Examples inside the margin",
@@ -214,7 +288,7 @@ fn rate_in_words(learner: &Learner, rate: &AlertRate) -> String {
     };
     // |rate - nu| <= bound is useful only if it excludes the rates 0 and 1.
     let guarantee = match rate.bound < rate.nu.min(1.0 - rate.nu) {
-        true => format!(", guaranteed within {} percentage points", figure(100.0 * rate.bound)),
+        true => format!(", guaranteed within {} percentage points", points(rate)),
         false => format!("; nothing is guaranteed: {}", no_guarantee(rate)),
     };
     // A tracked threshold is set from the first scores. There are no alerts before, and these rows are not counted.
@@ -222,13 +296,22 @@ fn rate_in_words(learner: &Learner, rate: &AlertRate) -> String {
         Threshold::Norma => "the model began",
         _ => "the threshold was set",
     };
-    format!("{name}{weighted} since {since}: {} (requested {}{guarantee}).", percent(rate.rate), percent(rate.nu))
+    format!("{name}{by_weight}{classes} since {since}: {} (requested {}{guarantee}).", percent(rate.rate), percent(rate.nu))
+}
+
+/// The bound on the distance of the two shares in percentage points. It holds for the shares as they are printed, too.
+fn points(rate: &AlertRate) -> String {
+    let rounding = |share: f64| {
+        let shown = percent(share).trim_end_matches(" %").parse::<f64>();
+        shown.map_or(0.0, |shown| (shown - 100.0 * share).abs())
+    };
+    at_most(100.0 * rate.bound + rounding(rate.rate) + rounding(rate.nu))
 }
 
 /// Why the bound on the distance from nu says nothing.
 fn no_guarantee(rate: &AlertRate) -> String {
     match rate.bound < 1.0 {
-        true => format!("the bound, {} percentage points, is too large to be of use", figure(100.0 * rate.bound)),
+        true => format!("the bound, {} percentage points, is too large to be of use", at_most(100.0 * rate.bound)),
         false => "no bound is known".into(),
     }
 }
@@ -377,16 +460,35 @@ fn settings_in_words(learner: &Learner, position: &Position) -> [Vec<String>; 2]
     [lines("settings before the first row (--json: given, for --config)", given), learned]
 }
 
-/// The memory of the model. A model that was loaded has no workspace yet, which it needs to learn.
+/// The memory of the model. A model that was loaded has no workspace yet, which it needs to learn. With more terms, it needs more.
 fn bytes(learner: &Learner) -> String {
     let loaded = format!("{} bytes", count(learner.bytes() as f64));
-    match memory::while_learning(learner) {
-        Some(bytes) => {
-            let warmup = if learner.warming_up() { " and the warm-up" } else { "" };
-            format!("{loaded} as loaded, up to {} while it learns, with the current rows{warmup}", figure_of_bytes(bytes))
+    let Some(bytes) = memory::while_learning(learner) else { return loaded };
+    let warmup = if learner.warming_up() { " and the warm-up" } else { "" };
+    // Classes that come later add numbers to every term.
+    let discovers = learner.config().classes.is_none() && learner.config().loss.reads() == Reads::Class;
+    let classes = match (discovers, learner.classes().len()) {
+        (false, _) => String::new(),
+        (true, 1) => " and 1 class".into(),
+        (true, classes) => format!(" and {} classes", count(classes as f64)),
+    };
+    let terms = |terms: usize| if terms == 1 { "1 term".into() } else { format!("{} terms", count(terms as f64)) };
+    let now = learner.terms();
+    let more = match learner.config().budget().capacity() {
+        Some(full) if now < full => {
+            let with_all = memory::with_terms(learner, full).map_or(String::new(), most_bytes);
+            let doubled = if learner.growth().is_some() { "; more if that number is doubled" } else { "" };
+            format!(", up to {with_all} with the {} of its budget{doubled}", terms(full))
         }
-        None => loaded,
-    }
+        Some(_) if learner.growth().is_some() => "; more if the budget gets more terms".into(),
+        Some(_) => String::new(),
+        None => "; more with more terms".into(),
+    };
+    format!(
+        "{loaded} as loaded, up to {} while it learns with its present {}{classes}, with the current rows{warmup}{more}",
+        most_bytes(bytes),
+        terms(now)
+    )
 }
 
 /// The names of the features for warnings, with the columns of the data from which they are made.

@@ -27,6 +27,15 @@ pub fn figure_of_bytes(bytes: usize) -> String {
     }
 }
 
+/// An upper bound on a number of bytes as [`figure_of_bytes`] shows it, rounded up: the number that is read is not below `bytes`.
+pub fn most_bytes(bytes: usize) -> String {
+    match bytes {
+        b if b < 1_000_000 => format!("{} kB", b.div_ceil(1000)),
+        b if b < 1_000_000_000 => format!("{:.1} MB", b.div_ceil(100_000) as f64 / 10.0),
+        b => format!("{:.2} GB", b.div_ceil(10_000_000) as f64 / 100.0),
+    }
+}
+
 /// What was said of the memory before the first row.
 #[derive(Clone, Copy, Debug)]
 pub struct Announced {
@@ -93,9 +102,15 @@ fn beyond(learner: &Learner, limit: usize) -> Option<String> {
 /// An upper bound on the bytes of a model that learns, with as many terms as now: the terms with their workspace, half as many where `budget = auto`
 /// compares with half of the terms, and the memory beside the terms (rows in work, warm-up). None where only the memory that is allocated now is known.
 pub fn while_learning(learner: &Learner) -> Option<usize> {
+    with_terms(learner, learner.terms())
+}
+
+/// [`while_learning`] with this number of terms, the columns and outputs of now.
+pub fn with_terms(learner: &Learner, terms: usize) -> Option<usize> {
     let config = learner.config();
     let sparse = !config.uses_weights() && learner.engine().terms().space().is_sparse();
-    let (_, terms) = taken(learner).filter(|_| !sparse)?;
+    let (each, _) = taken(learner).filter(|_| !sparse)?;
+    let terms = each * terms;
     let compared = if learner.growth().is_some() { terms / 2 } else { 0 };
     Some(terms + compared + config.bytes_beside_terms(learner.features(), learner.outputs()))
 }

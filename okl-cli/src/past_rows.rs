@@ -350,7 +350,7 @@ impl Past {
         let spread = self.spread().map_or(String::new(), |e| format!(" (± {})", measure.show(e)));
         let line = format!("{:<16}{value:<12}{} on {}{spread}", "final model", measure.name(), self.of_rows());
         match self.coverage {
-            Some(share) => format!("{line}\n{}", coverage_line(share, "of these targets at or below its scores")),
+            Some(share) => format!("{line}\n{}", coverage_line(share, self.summary.is_weighted())),
             None => self.explained().fold(line, |lines, next| lines + "\n" + &next),
         }
     }
@@ -403,17 +403,22 @@ impl Past {
         let [error, expected] = [self.error, self.expected].map(|value| value.map_or("none".into(), |value| measure.show(value)));
         let rows = self.of_rows();
         let new = if self.resumed { "the rows of this run" } else { "rows" };
+        let by_weight = self.by_weight();
         let first = if self.expected_without_first_row { WITHOUT_FIRST } else { "" };
         let (found, advice) = match self.summary.task {
             Task::Classes => (
-                format!("gets {error} of past rows wrong ({rows} were tried). When {new} were new, {expected} were wrong."),
+                format!(
+                    "gets {error} of past rows{by_weight} wrong ({rows} were tried). When {new} were new, {expected} were wrong."
+                ),
                 self.advice(order),
             ),
             Task::Numbers if measure == Measure::PinballLoss => (
                 format!(
                     "has a mean pinball loss of {error} on past rows ({rows} were tried{}). When {new} were new, it was {expected}{first}.",
-                    self.coverage
-                        .map_or(String::new(), |share| format!("; {} of the targets lie at or below its scores", percent(share)))
+                    self.coverage.map_or(String::new(), |share| format!(
+                        "; {} of the targets{by_weight} lie at or below its scores",
+                        percent(share)
+                    ))
                 ),
                 self.advice(order),
             ),
@@ -441,8 +446,13 @@ impl Past {
         match self.error {
             Some(0.0) => "gives no alert for any past row".into(),
             Some(1.0) => "gives an alert for every past row".into(),
-            rate => format!("gives an alert for {} of past rows", rate.map_or("none".into(), percent)),
+            rate => format!("gives an alert for {} of past rows{}", rate.map_or("none".into(), percent), self.by_weight()),
         }
+    }
+
+    /// What a share of the sample is of, where its rows have weights.
+    fn by_weight(&self) -> &'static str {
+        if self.summary.is_weighted() { " by weight" } else { "" }
     }
 
     /// Why a detector never or always gives an alert.
@@ -536,9 +546,10 @@ impl Order {
     }
 }
 
-/// A line of the summary about the coverage of a model.
-pub fn coverage_line(share: f64, of: &str) -> String {
-    format!("{:<16}{:<12}{of}", "  coverage", percent(share))
+/// A line of the summary about the coverage of a model; `weighted`: whether rows have weights.
+pub fn coverage_line(share: f64, weighted: bool) -> String {
+    let by_weight = if weighted { " by weight" } else { "" };
+    format!("{:<16}{:<12}of these targets{by_weight} at or below its scores", "  coverage", percent(share))
 }
 
 /// What is said of an error that leaves the first row out.

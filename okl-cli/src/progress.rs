@@ -32,6 +32,9 @@ pub struct Progress {
     /// The examples that are equal to rows of an earlier run, which the model had learned.
     #[serde(default, skip_serializing_if = "Equal::is_none")]
     again: Equal,
+    /// Whether an example has a weight other than 1. Files of older versions know only the sum of the weights.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    weighted: bool,
     /// Whether the learner was in its warm-up when this run began.
     #[serde(skip)]
     warming_up: bool,
@@ -134,6 +137,7 @@ impl Progress {
         if let (Some(learned), Some(loss)) = (&mut self.learned, row.loss) {
             learned.add(loss, row.scores);
         }
+        self.weighted |= row.weight > 0.0 && row.weight != 1.0;
         let Some(error) = error else { return };
         self.all.add(error, row.weight);
         self.since.add(error, row.weight);
@@ -193,10 +197,19 @@ impl Progress {
 
     /// The sum of the losses and the deviation of the scores of this learner, against which certificates are held.
     pub fn measured(&self, learner: &Learner) -> Measured {
-        let Some(Learned { loss, scores, squares, certified, .. }) = self.learned else { return Measured::default() };
+        // Rows that another program has learned may have weights.
+        let weighted = Some(self.is_weighted()).filter(|weighted| *weighted || self.elsewhere == 0 && !self.is_empty());
+        let Some(Learned { loss, scores, squares, certified, .. }) = self.learned else {
+            return Measured { weighted, ..Measured::default() };
+        };
         let score_deviation = (scores > 1).then(|| (squares / scores as f64).sqrt()).filter(|deviation| deviation.is_finite());
         let total_loss = Some(loss).filter(|loss| loss.is_finite() && certified == Some(learner.examples()));
-        Measured { score_deviation, total_loss, total_weight: self.all.weight }
+        Measured { score_deviation, total_loss, total_weight: self.all.weight, weighted }
+    }
+
+    /// Whether examples that were counted have weights other than 1.
+    fn is_weighted(&self) -> bool {
+        self.weighted || self.all.weight != self.all.examples as f64
     }
 
     fn r2(&self) -> Option<f64> {
@@ -221,7 +234,7 @@ impl Progress {
             ),
         };
         let (Some(all), Some(late)) = (self.all.mean(), recent.mean()) else { return elsewhere };
-        let weighted = if self.all.weight == self.all.examples as f64 { "" } else { " by their weights" };
+        let weighted = if self.is_weighted() { " by their weights" } else { "" };
         let examples = match self.all.examples {
             1 => format!("over 1 example{weighted}, {}", self.again.predicted()),
             examples => format!("over {} examples{weighted}, {}", count(examples as f64), self.again.predicted()),

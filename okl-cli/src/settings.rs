@@ -15,7 +15,7 @@ use crate::args::{Columns, Flat, Names, Settings, Task, all_names};
 use crate::input::{Chunk, HASH_BITS, MOST_WORDS, label_of};
 use crate::inspect::shorthand;
 use crate::learn::task_of;
-use crate::memory::{figure_of_bytes, of_a_term};
+use crate::memory::{figure_of_bytes, most_bytes, of_a_term};
 use crate::metrics::count;
 use crate::usage::usage;
 
@@ -532,7 +532,7 @@ fn held(config: &Config, look: &Look, terms: usize) -> String {
         1 => " for rows with 1 value that is not 0".into(),
         values => format!(" for rows with {values} values that are not 0"),
     });
-    let bytes = figure_of_bytes(terms * of_a_term(config, look));
+    let bytes = most_bytes(terms * of_a_term(config, look));
     let of_memory = format!("about {bytes} of memory{rows}{}", look.if_so_many_classes(config));
     let of_memory = if rows.is_empty() { of_memory.replacen("about ", "", 1) } else { of_memory };
     let frame = match look.entries {
@@ -544,7 +544,7 @@ fn held(config: &Config, look: &Look, terms: usize) -> String {
         _ => String::new(),
     };
     let in_a_row = look.entries.map_or(look.features, |rows| rows.values);
-    let beside = figure_of_bytes(config.bytes_beside_terms(in_a_row, look.outputs(config)));
+    let beside = most_bytes(config.bytes_beside_terms(in_a_row, look.outputs(config)));
     if config.grows() {
         let most = okl::growth::MOST_DOUBLED * terms;
         let fit = config.memory.map_or(most, |memory| memory / (of_a_term(config, look) * 3 / 2));

@@ -6,6 +6,8 @@ mod advice;
 mod agree;
 #[path = "cli/auto.rs"]
 mod auto;
+#[path = "cli/certificates.rs"]
+mod certificates;
 #[path = "cli/columns.rs"]
 mod columns;
 #[path = "cli/commands.rs"]

@@ -26,7 +26,7 @@
 //! | offset | the intercept b |
 //! | theta | the margin, tube or scale that a nu-loss adapts |
 //! | outside | an example beyond its margin, tube, scale or novelty threshold; under a novelty loss an alert |
-//! | truncation error | a bound on the norm of the change of f by dropped and merged terms |
+//! | truncation error | a bound on the norm of the difference between f and the function after the same updates with nothing dropped or merged |
 //! | certificate | a bound on truncation, regret or alert rate that holds for the run so far ([`certificate`](crate::certificate)) |
 //! | position | bytes that the caller stores in the model file, for example the position in the stream |
 //! | cut | the division of a stream into calls; no result depends on it |

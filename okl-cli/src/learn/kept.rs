@@ -99,6 +99,9 @@ pub struct Kept {
     /// The same for the other model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub all_coverage: Option<f64>,
+    /// Whether rows have weights: then shares are of weight.
+    #[serde(skip)]
+    pub weighted: bool,
     /// The standard error of the difference of the two.
     pub difference_standard_error: Option<f64>,
     /// The error of the trivial prediction on these rows: of their most frequent class, of the mean of their targets, or of their quantile.
@@ -250,6 +253,7 @@ pub fn replay(
         all_error,
         recent_coverage: compared.recent_coverage,
         all_coverage: compared.all_coverage,
+        weighted: run.summary(&[]).is_weighted(),
         difference_standard_error: standard_error,
         trivial_error,
         all_error_on_last_tenth: compared.all_at_last,
@@ -397,9 +401,7 @@ impl Kept {
     /// A line of the summary.
     pub fn line(&self) -> String {
         let (name, what) = ("saved model", self.measure.name());
-        let covered = self
-            .all_coverage
-            .map_or(String::new(), |share| coverage_line(share, "of these targets at or below its scores") + "\n");
+        let covered = self.all_coverage.map_or(String::new(), |share| coverage_line(share, self.weighted) + "\n");
         match self.model {
             Which::All => {
                 let LastRows { rows, sampled_rows, all_error, error_while_learning } = self.last_rows;

@@ -520,8 +520,9 @@ fn missed_rate(learner: &Learner, summary: &Summary) -> Option<String> {
     if rows < ENOUGH || rate <= 2.0 * nu || !much_larger(rate, chance(nu), nu) {
         return None;
     }
-    let earlier = rate_before_the_last(summary);
-    let unlike = earlier.is_none_or(|earlier| much_larger(rate, chance(earlier), earlier));
+    // The weight of the last rows is not known apart, so no share of the rows before them can be computed.
+    let earlier = rate_before_the_last(summary).filter(|_| !summary.is_weighted());
+    let unlike = !summary.is_weighted() && earlier.is_none_or(|earlier| much_larger(rate, chance(earlier), earlier));
     let before = earlier.map_or(String::new(), |earlier| format!(" Of the judged rows before them {} did.", percent(earlier)));
     let advice = match learner.config().threshold {
         Threshold::Norma => {
@@ -533,7 +534,8 @@ fn missed_rate(learner: &Learner, summary: &Summary) -> Option<String> {
         _ => "",
     };
     let (rows, rate, nu) = (count(rows as f64), percent(rate), percent(nu));
-    Some(format!("Of the last {rows} rows {rate} gave an alert, and {nu} was asked for.{before}{advice}"))
+    let by_weight = if summary.is_weighted() { ", by weight," } else { "" };
+    Some(format!("Of the last {rows} rows{by_weight} {rate} gave an alert, and {nu} was asked for.{before}{advice}"))
 }
 
 /// The share of alerts among the rows before the last ones; none if these are fewer than [`ENOUGH`].

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 pub use classes::MOST_CLASSES;
 pub use okl::means::WINDOW;
 pub use summary::{
-    Auc, ClassFigures, ClassSummary, Confusion, Coverage, NotLearned, OutputSummary, Residuals, Summary, bound, count, figure,
-    percent, right,
+    Auc, ClassFigures, ClassSummary, Confusion, Coverage, NotLearned, OutputSummary, Residuals, Summary, at_least, at_most,
+    bound, count, figure, percent, right,
 };
 
 use classes::ClassCounts;
@@ -119,6 +119,8 @@ pub struct Metrics {
     rows: u64,
     examples: u64,
     weight: f64,
+    /// Whether an example has a weight other than 1. The sum alone does not tell: weights can have the mean 1.
+    weighted: bool,
     not_learned: NotLearned,
     quantile: Option<f64>,
     loss: [Mean; 2],
@@ -149,6 +151,7 @@ impl Metrics {
             rows: 0,
             examples: 0,
             weight: 0.0,
+            weighted: false,
             not_learned,
             quantile: None,
             loss,
@@ -198,6 +201,7 @@ impl Metrics {
         let example = error.is_some() || (matches!(self.detail, Detail::Novelty) && row.loss.is_some());
         self.examples += u64::from(example);
         self.weight += if example { row.weight } else { 0.0 };
+        self.weighted |= example && row.weight != 1.0;
         match (example, row.loss) {
             (false, _) if matches!(self.detail, Detail::Novelty) => self.not_learned.without_threshold += 1,
             (false, _) => self.not_learned.without_target += 1,
@@ -357,7 +361,7 @@ impl Metrics {
     /// All figures so far. `names`: the names of the classes or outputs, in order.
     pub fn summary(&self, names: &[String]) -> Summary {
         let name = |i: usize| names.get(i).cloned().unwrap_or_else(|| format!("target {}", i + 1));
-        let output = |(i, o): (usize, &OutputCounts)| o.summary(name(i), self.quantile);
+        let output = |(i, o): (usize, &OutputCounts)| o.summary(name(i), self.quantile, self.weighted);
         let (classes, outputs) = match &self.detail {
             Detail::Classes(classes) => (Some(classes.summary(names)), Vec::new()),
             Detail::Numbers(outputs) => (None, outputs.iter().enumerate().map(output).collect()),
@@ -369,6 +373,7 @@ impl Metrics {
             rows: self.rows,
             examples: self.examples,
             weight: self.weight,
+            weighted: self.weighted,
             not_learned: self.not_learned,
             loss: None,
             average_loss: self.average_loss(),

@@ -72,8 +72,9 @@ impl OutputCounts {
         [self.covered.value().map_or(0.0, |share| share * all), all]
     }
 
-    /// The figures so far. `quantile`: the quantile that the score predicts; none unless the loss is the quantile loss.
-    pub fn summary(&self, name: String, quantile: Option<f64>) -> OutputSummary {
+    /// The figures so far. `quantile`: the quantile that the score predicts; none unless the loss is the quantile loss. `weighted`: whether rows have
+    /// weights other than 1.
+    pub fn summary(&self, name: String, quantile: Option<f64>, weighted: bool) -> OutputSummary {
         let squared = self.squared.value();
         OutputSummary {
             name,
@@ -87,14 +88,14 @@ impl OutputCounts {
             rmse_after_first: self.after_first.value().map(f64::sqrt),
             first_share: self.first.share_of(&self.squared),
             pinball: quantile.and_then(|q| mean_pinball(q, &self.absolute, &self.residual)),
-            coverage: quantile.and_then(|asked| self.coverage(asked)),
+            coverage: quantile.and_then(|asked| self.coverage(asked, weighted)),
             residuals: self.residuals(),
         }
     }
 
-    fn coverage(&self, asked: f64) -> Option<Coverage> {
+    fn coverage(&self, asked: f64, weighted: bool) -> Option<Coverage> {
         let last_examples = self.examples.min(WINDOW as u64);
-        Some(Coverage { asked, seen: self.covered.value()?, last: self.covered_last.value()?, last_examples })
+        Some(Coverage { asked, seen: self.covered.value()?, last: self.covered_last.value()?, last_examples, weighted })
     }
 
     /// Bars of about equal width around 0 that contain the inner 99 % of the residuals. The large first residuals of a new model

@@ -28,6 +28,9 @@ pub struct Summary {
     /// The sum of the weights of these examples.
     #[serde(default)]
     pub weight: f64,
+    /// Whether an example has a weight other than 1: then all shares and means are by weight. See [`Summary::is_weighted`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub weighted: bool,
     /// Rows that were predicted and not learned.
     pub not_learned: NotLearned,
     /// The loss function, as typed on the command line, and whether it is in units of `target_scale`.
@@ -108,6 +111,9 @@ pub struct Coverage {
     pub last: f64,
     /// The number of examples in `last`.
     pub last_examples: u64,
+    /// Whether the shares are of the weight of the targets and not of their number: an example has a weight other than 1.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub weighted: bool,
 }
 
 impl Coverage {
@@ -136,7 +142,8 @@ impl Coverage {
             return None;
         }
         let (asked, all, last) = (self.asked, percent(self.seen), percent(self.last));
-        let last = format!("{last} of the last {}", count(self.last_examples as f64));
+        let by_weight = if self.weighted { ", by weight" } else { "" };
+        let last = format!("{last} of the last {}{by_weight}", count(self.last_examples as f64));
         if self.is_as_asked() {
             return Some(format!(
                 "The predicted {asked} quantile was off at the beginning: {all} of all targets lie at or below it, and {last}, as asked."
@@ -318,6 +325,16 @@ pub fn figure(value: f64) -> String {
     if magnitude >= 1000.0 { grouped(&format!("{value:.0}")) } else { format!("{value:.digits$}") }
 }
 
+/// An upper bound as [`figure`] shows it, rounded up: the number that is read is not below `value`.
+pub fn at_most(value: f64) -> String {
+    rounded(value, Side::Above)
+}
+
+/// A lower bound as [`figure`] shows it, rounded down: the number that is read is not above `value`.
+pub fn at_least(value: f64) -> String {
+    rounded(value, Side::Below)
+}
+
 /// A small bound on an error, rounded up to one digit.
 pub fn bound(error: f64) -> String {
     if error <= 0.0 {
@@ -325,7 +342,41 @@ pub fn bound(error: f64) -> String {
     }
     let place = error.log10().floor();
     let up = (error / 10f64.powf(place)).ceil() * 10f64.powf(place);
-    if place < -6.0 { format!("{up:.0e}") } else { format!("{up:.*}", -place.min(0.0) as usize) }
+    let text = if place < -6.0 { format!("{up:.0e}") } else { format!("{up:.*}", -place.min(0.0) as usize) };
+    // The quotient above is rounded, so the text can be one digit too small.
+    if read(&text) >= error { text } else { moved(&text, 10f64.powf(place.max(0.0))) }
+}
+
+/// Where a number that is shown may lie beside the number that it stands for.
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Above,
+    Below,
+}
+
+/// [`figure`], moved by one unit of its last digit if it lies on the wrong side of `value`.
+fn rounded(value: f64, side: Side) -> String {
+    let text = figure(value);
+    let shown = read(&text);
+    match side {
+        Side::Above if shown < value => figure(read(&moved(&text, 1.0))),
+        Side::Below if shown > value => figure(read(&moved(&text, -1.0))),
+        _ => text,
+    }
+}
+
+/// The number that a text from [`figure`] shows.
+fn read(text: &str) -> f64 {
+    text.replace(',', "").parse().unwrap_or(f64::NAN)
+}
+
+/// The text of a number with `units` units of its last digit added.
+fn moved(text: &str, units: f64) -> String {
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, ""));
+    let digits = mantissa.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    let mantissa = read(mantissa) + units * 10f64.powi(-(digits as i32));
+    let exponent = if exponent.is_empty() { String::new() } else { format!("e{exponent}") };
+    format!("{mantissa:.digits$}{exponent}")
 }
 
 /// A share as a percentage.
@@ -388,7 +439,7 @@ impl Display for Summary {
         for (name, rows, what) in self.not_learned.reasons() {
             line(f, &format!("  {name}"), &count(rows as f64), what)?;
         }
-        if self.weight != self.examples as f64 {
+        if self.is_weighted() {
             line(f, "  weight", &count(self.weight), "the sum of their weights; all figures are weighted")?;
         }
         if let Some(loss) = self.average_loss {
@@ -400,7 +451,9 @@ impl Display for Summary {
             Task::Novelty => {
                 let (judged, first) = (self.judged, self.examples.saturating_sub(self.judged));
                 let which = if first == 0 { "these rows" } else { "judged rows" };
-                line(f, "alert rate", &or_dash(self.alert_rate, percent), &format!("of {which}; {}", self.of_last(percent)))?;
+                let by_weight = if self.is_weighted() { " by weight" } else { "" };
+                let note = format!("of {which}{by_weight}; {}", self.of_last(percent));
+                line(f, "alert rate", &or_dash(self.alert_rate, percent), &note)?;
                 match first {
                     0 => Ok(()),
                     _ => line(
@@ -416,6 +469,11 @@ impl Display for Summary {
 }
 
 impl Summary {
+    /// Whether examples have weights: then shares are of weight and not of rows. Summaries of older versions know only the sum of the weights.
+    pub fn is_weighted(&self) -> bool {
+        self.weighted || self.weight != self.examples as f64
+    }
+
     fn of_last(&self, show: fn(f64) -> String) -> String {
         format!("{} over the last {}", or_dash(self.windowed_error, show), count(self.windowed_rows as f64))
     }
@@ -508,7 +566,8 @@ impl OutputSummary {
     fn coverage_line(&self, f: &mut Formatter<'_>, named: bool) -> Result {
         let Some(coverage) = self.coverage else { return Ok(()) };
         let of = if named { cut(&self.name, 16) } else { "targets".into() };
-        let note = format!("of {of} at or below the score; asked for {}", percent(coverage.asked));
+        let by_weight = if coverage.weighted { " by weight" } else { "" };
+        let note = format!("of {of}{by_weight} at or below the score; asked for {}", percent(coverage.asked));
         line(f, "coverage", &percent(coverage.seen), &note)?;
         line(f, &format!("  last {}", count(coverage.last_examples as f64)), &percent(coverage.last), "")?;
         let of = if named { format!(" of {of}") } else { String::new() };

@@ -81,25 +81,35 @@ fn rate_chart(report: &Report<'_>, rate: Values) -> Chart {
     let judged = report.summary.judged;
     let of = match report.summary.task {
         Task::Novelty => format!("{} judged examples", text::count(judged as f64)),
-        _ => "examples".into(),
+        // This is the certified share, which counts the rows of earlier runs.
+        _ => "examples since the model began".into(),
     };
-    let caption = format!("{} of the {of} were outside.{asked}{above}", text::percent(last));
-    Chart { caption, ..Chart::new("Alert rate", "share of examples outside", examples_axis(h), y, lines) }
+    let (rows, classes) = (report.counts_by_weight(), report.counts_by_class());
+    let by_weight = match (rows, classes) {
+        (false, false) => "",
+        (true, false) => "By weight, ",
+        (false, true) => "By the weights of the classes, ",
+        (true, true) => "By the weights of the rows times those of their classes, ",
+    };
+    let measures = if rows || classes { "share of examples outside, by weight" } else { "share of examples outside" };
+    let caption = format!("{by_weight}{} of the {of} were outside.{asked}{above}", text::percent(last));
+    Chart { caption, ..Chart::new("Alert rate", measures, examples_axis(h), y, lines) }
 }
 
-/// The bound on the truncation error; none if no term was dropped or merged, or if the bound is too large to be useful.
+/// The bound on the truncation error; none if it is 0, or if the bound is too large to be useful.
 pub(super) fn truncation(report: &Report<'_>) -> Option<Chart> {
     let deviation = report.past.and_then(|past| past.score_deviation);
     let useful = |p: &&Point| p.truncation > 0.0 && is_useful(p.truncation, p.norm, deviation);
     let latest = report.history.latest().filter(useful)?;
+    let norm = if report.averages() { "norm of the last hypothesis, or a bound on it" } else { "norm |f|, or a bound on it" };
     let lines = vec![
-        line("norm |f|, or a bound on it", "c", series(report.history, |p| Some(p.norm))),
+        line(norm, "c", series(report.history, |p| Some(p.norm))),
         line("truncation error", "a", series(report.history, |p| Some(p.truncation))),
     ];
     let caption = format!(
-        "The norm of all that the budget ({}) has dropped or merged, and of the parts of updates that settings which learn in parallel and share their terms have left out, is at most {} since the bound last began at 0. The bound begins anew where units or weights of columns change. The certificates say what follows for scores.",
+        "The function that predicts differs by at most {} in norm from the function after the same updates, counted since the bound last began at 0, with nothing left out: with no term dropped or merged by the budget ({}), and no part of an update left out where settings learn in parallel and share their terms. The bound begins anew where units or weights of columns change. The certificates say what follows for scores.",
+        text::at_most(latest.truncation),
         report.part("budget").unwrap_or_default(),
-        text::figure(latest.truncation),
     );
     let positive: Vec<f64> = heights(&lines).filter(|v| *v > 0.0).collect();
     let y = Axis::fitting(positive.iter().copied(), Unit::Plain);

@@ -252,19 +252,33 @@ pub(super) fn model(report: &Report<'_>) -> Vec<Chart> {
         single(
             h,
             "Norm",
-            if report.members > 1 {
-                "|f| of the leading setting: exact, or an upper bound once terms were dropped or parts of updates left out"
-            } else {
-                "|f|: exact, or an upper bound once terms were dropped"
+            match (report.members > 1, report.averages()) {
+                (true, true) => {
+                    "|f| of the last hypothesis of the leading setting: exact, or an upper bound once terms were dropped or parts of updates left out"
+                }
+                (true, false) => {
+                    "|f| of the leading setting: exact, or an upper bound once terms were dropped or parts of updates left out"
+                }
+                (false, true) => "|f| of the last hypothesis: exact, or an upper bound once terms were dropped",
+                (false, false) => "|f|: exact, or an upper bound once terms were dropped",
             },
             |v| Axis::straight(v.iter().map(|v| v.1), Unit::Plain),
             |p| p.norm,
-            |course| match report.members > 1 {
-                true => format!(
-                    "The norm of the leading setting, or the bound on it, went {course}. Scores are a weighted sum over all settings that learn in parallel, so this \
-                         norm does not bound their changes."
+            |course| match (report.members > 1, report.averages()) {
+                (true, averages) => format!(
+                    "The norm of {}the leading setting, or the bound on it, went {course}. Scores are a weighted sum over all settings that learn in parallel, \
+                         so this norm does not bound their changes.",
+                    if averages { "the last hypothesis of " } else { "" }
                 ),
-                false => format!(
+                (false, true) => format!(
+                    "The norm of the last hypothesis, or the bound on it, went {course}. The average of the hypotheses predicts, so this norm does not bound the \
+                         changes of scores."
+                ),
+                // An operator multiplies the changes of each output by another factor.
+                (false, false) if report.has_operator() => {
+                    format!("The norm of the function, or the bound on it, went {course}.")
+                }
+                (false, false) => format!(
                     "The norm of the function, or the bound on it, went {course}. A score can change by at most this times the distance of two inputs in feature \
                          space."
                 ),

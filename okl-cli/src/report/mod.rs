@@ -29,7 +29,7 @@ pub use history::{History, Point};
 
 use crate::learn::Kept;
 use crate::learned_rows::Equal;
-use crate::metrics::Summary;
+use crate::metrics::{Summary, Task};
 use crate::past_rows::Past;
 
 /// The contents of a report. All text is escaped when it is written.
@@ -120,6 +120,32 @@ impl<'a> Report<'a> {
     /// Whether the model is a vector of weights: it has no terms.
     fn uses_weights(&self) -> bool {
         matches!(self.part("form").as_deref(), Some("weights" | "fourier"))
+    }
+
+    /// The configuration at the end of the run; none if it is not valid.
+    fn config(&self) -> Option<okl::Config> {
+        okl::Config::from_json(self.config_json).ok()
+    }
+
+    /// Whether an average predicts, or may: it is not known of a configuration that is not valid. The norm of a learner is that of a last hypothesis.
+    fn averages(&self) -> bool {
+        self.config()
+            .is_none_or(|config| config.members().iter().any(|member| member.average != okl::engine::head::Average::None))
+    }
+
+    /// Whether an output operator multiplies the kernel.
+    fn has_operator(&self) -> bool {
+        self.config().is_none_or(|config| config.operator.is_some())
+    }
+
+    /// Whether shares of examples are by the weights of rows. A model that was resumed may have learned rows with weights before.
+    fn counts_by_weight(&self) -> bool {
+        self.summary.is_weighted() || (self.resumed && self.summary.task != Task::Novelty)
+    }
+
+    /// Whether the certified share outside is by the weights of classes. A detector has none.
+    fn counts_by_class(&self) -> bool {
+        self.summary.task != Task::Novelty && self.setting("class_weight").is_some_and(|weight| !weight.is_null())
     }
 
     /// The requested alert rate nu.

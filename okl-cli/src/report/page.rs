@@ -98,13 +98,14 @@ fn lead(report: &Report<'_>) -> String {
     let s = report.summary;
     let (n, predicted) = (text::count(s.examples as f64), report.learned_again.predicted());
     let (percent, figure) = (text::percent as fn(f64) -> String, text::figure as fn(f64) -> String);
+    let by_weight = if s.is_weighted() { " by weight" } else { "" };
     let words = match s.task {
         // The lead already says that there were no rows.
         _ if no_rows(report) && !report.lead.is_empty() => String::new(),
         _ if no_rows(report) => "No new rows.".into(),
         _ if let Some(reason) = without_figures(report) => format!("There are no figures of new rows: {reason}."),
         Task::Classes => format!(
-            "{n} examples, {predicted}: {} were predicted wrongly, {} of the last {}.",
+            "{n} examples, {predicted}: {}{by_weight} were predicted wrongly, {} of the last {}.",
             text::or_none(s.error, percent),
             text::or_none(s.windowed_error, percent),
             window(report)
@@ -129,7 +130,7 @@ fn lead(report: &Report<'_>) -> String {
             window(report)
         ),
         Task::Novelty => format!(
-            "{n} rows{}, {}: {} raised an alert{}.",
+            "{n} rows{}, {}: {}{by_weight} raised an alert{}.",
             match s.examples.saturating_sub(s.judged) {
                 0 => String::new(),
                 first => format!(". The first {} had no threshold. Of the others", text::count(first as f64)),
@@ -199,7 +200,7 @@ fn tiles(report: &Report<'_>) -> Markup {
     tiles.extend(model_tiles(report));
     let loss = report.part("loss").unwrap_or_default();
     tiles.extend(s.average_loss.map(|average| tile(text::figure(average), "average loss", &loss)));
-    let weight = (s.weight != s.examples as f64).then(|| format!("total weight {}; figures are weighted", text::count(s.weight)));
+    let weight = s.is_weighted().then(|| format!("total weight {}; figures are weighted", text::count(s.weight)));
     let note: Vec<String> = weight.into_iter().chain(Some(s.not_learned.words()).filter(|words| !words.is_empty())).collect();
     tiles.push(tile(text::count(s.examples as f64), "examples", &note.join("; ")));
     if let Some(latest) = report.history.latest().filter(|_| !report.uses_weights()) {
@@ -281,18 +282,24 @@ fn coverage_tile(name: &str, coverage: &Coverage) -> Markup {
         text::percent(coverage.last),
         text::count(coverage.last_examples as f64)
     );
-    tile(text::percent(coverage.seen), &format!("of targets at or below the score of {}", text::short(name, 20)), &note)
+    let by_weight = if coverage.weighted { " by weight" } else { "" };
+    tile(
+        text::percent(coverage.seen),
+        &format!("of targets{by_weight} at or below the score of {}", text::short(name, 20)),
+        &note,
+    )
 }
 
 fn alert_tiles(report: &Report<'_>) -> Vec<Markup> {
     let s = report.summary;
     let percent = |v| text::or_none(v, text::percent);
+    let by_weight = if s.is_weighted() { ", by weight" } else { "" };
     let mut tiles = vec![tile(
         percent(s.alert_rate),
-        "alert rate",
+        &format!("alert rate{by_weight}"),
         &report.nu().map_or(String::new(), |nu| format!("{} asked for", text::percent(nu))),
     )];
-    tiles.push(tile(percent(s.windowed_error), &format!("alert rate, last {}", window(report)), ""));
+    tiles.push(tile(percent(s.windowed_error), &format!("alert rate{by_weight}, last {}", window(report)), ""));
     tiles.extend(report.alerts.map(|a| tile(text::count(a.total() as f64), "alerts", "")));
     tiles
 }
@@ -334,7 +341,7 @@ fn outcome(report: &Report<'_>, missing: &mut Vec<&'static str>) -> Markup {
         None if !s.outputs.is_empty() => section(
             "residuals",
             "Residuals",
-            html! { div.stack { div.grid { (tables::residuals(&s.outputs)) } (tables::outputs(&s.outputs)) } },
+            html! { div.stack { div.grid { (tables::residuals(&s.outputs, s.is_weighted())) } (tables::outputs(&s.outputs)) } },
         ),
         None => {
             missing.push(match without_figures(report) {

@@ -145,13 +145,13 @@ pub(super) fn outputs(outputs: &[OutputSummary]) -> Markup {
     )
 }
 
-/// The residuals of the first outputs.
-pub(super) fn residuals(outputs: &[OutputSummary]) -> Markup {
+/// The residuals of the first outputs. `weighted`: whether rows have weights, so that shares are of weight.
+pub(super) fn residuals(outputs: &[OutputSummary], weighted: bool) -> Markup {
     let drawn = outputs.iter().take(MOST_OUTPUTS).filter_map(|o| Some((&o.name, o.residuals.as_ref()?)));
-    html! { @for (name, residuals) in drawn { (residual_chart(name, residuals)) } }
+    html! { @for (name, residuals) in drawn { (residual_chart(name, residuals, weighted)) } }
 }
 
-fn residual_chart(name: &str, r: &Residuals) -> Markup {
+fn residual_chart(name: &str, r: &Residuals, weighted: bool) -> Markup {
     let total = r.counts.iter().sum::<f64>() + r.outside;
     let x = Axis::exact(-r.reach, r.reach, Unit::Plain);
     let y = Axis::straight(r.counts.iter().map(|n| n / total), Unit::Percent);
@@ -173,10 +173,12 @@ fn residual_chart(name: &str, r: &Residuals) -> Markup {
             text::percent(r.below / total),
             text::percent(r.above / total)
         ),
+        false if weighted => format!("about half of the residuals lie on each side of {}.", text::figure(r.median)),
         false => format!("About half of the residuals lie on each side of {}.", text::figure(r.median)),
     };
+    let by_weight = if weighted { "Counted by weight: " } else { "" };
     let caption = format!(
-        "{sides} {} lie within {} of 0, {} beyond the ends of the axis.",
+        "{by_weight}{sides} {} lie within {} of 0, {} beyond the ends of the axis.",
         text::percent(near / total),
         text::figure(r.edges[middle + beside + 1]),
         text::percent(r.outside / total)
@@ -184,7 +186,7 @@ fn residual_chart(name: &str, r: &Residuals) -> Markup {
     html! {
         figure.chart {
             h3 { "Residuals of " (short(name, 40)) }
-            p.measures { "share of examples per bar" }
+            p.measures { "share of examples per bar" @if weighted { ", by weight" } }
             (plot)
             figcaption { (caption) }
         }

@@ -21,13 +21,22 @@ pub fn short(text: &str, most: usize) -> String {
 
 /// A number with four significant digits; an exponent is written as × 10ⁿ.
 pub fn figure(value: f64) -> String {
-    let text = metrics::figure(value);
+    typeset(&metrics::figure(value))
+}
+
+/// An upper bound, rounded up; see [`metrics::at_most`].
+pub fn at_most(value: f64) -> String {
+    typeset(&metrics::at_most(value))
+}
+
+fn typeset(text: &str) -> String {
     match text.split_once('e') {
-        Some((mantissa, exponent)) if value.is_finite() => {
+        // Of NaN and infinity no text has an e.
+        Some((mantissa, exponent)) => {
             let mantissa = if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
             minus(&format!("{mantissa}\u{a0}×\u{a0}10{}", superscript(exponent)))
         }
-        _ => minus(&text),
+        None => minus(text),
     }
 }
 

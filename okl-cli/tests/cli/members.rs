@@ -84,7 +84,7 @@ fn a_bank_that_dropped_nothing_says_so_without_an_example() {
     // The frozen member is not said to be exact: its certificate begins at example 512, too.
     succeed(&["freeze", &model, "-o", &plain]);
     let said = inspected(&plain);
-    assert!(said.contains("No term has been dropped or merged") && !said.contains("scores have no truncation error"), "{said}");
+    assert!(said.contains("No term has been dropped or merged") && !said.contains("cores have no truncation error"), "{said}");
 }
 
 /// `okl inspect` and `okl freeze` describe the leading member with the same words: its kernel, and whether it reads weighted columns.

@@ -485,7 +485,7 @@ fn certificates_say_something_or_nothing() {
     assert!(0.0 < lost && lost < deviation, "{lost} {deviation}");
     let shown = words.split("can change a score by at most ").nth(1).unwrap_or_else(|| panic!("{words}"));
     let shown: f64 = shown.split_whitespace().next().unwrap().trim_end_matches(',').parse().unwrap();
-    assert!((shown - lost).abs() <= 1e-3 * lost, "{shown} {lost}");
+    assert!((shown - lost).abs() <= 1e-3 * lost && shown >= lost, "{shown} {lost}");
     let (words, lost, deviation) = said(&["--step", "constant:1", "--lambda", "0.00001", "--budget", "window:10"]);
     assert!(lost > deviation, "{lost} {deviation}");
     assert!(words.contains("No useful bound on the effect is known.") && !words.contains("at most"), "{words}");
@@ -494,7 +494,7 @@ fn certificates_say_something_or_nothing() {
         assert!(!words.contains(riddle), "{riddle}: {words}");
     }
     let (words, ..) = said(&["--step", "constant:0.5", "--lambda", "0.1", "--budget", "unlimited"]);
-    assert!(words.contains("No term has been dropped or merged: scores have no truncation error."), "{words}");
+    assert!(words.contains("Scores have no truncation error."), "{words}");
 }
 
 /// A held-out file is read as the data are: `--format` holds for it, whatever its name says.
@@ -593,7 +593,9 @@ fn the_regret_is_that_of_the_shown_losses() {
         text.split_once("add up to at most ").unwrap().1.split(' ').next().unwrap().replace(',', "").parse::<f64>().unwrap()
     };
     assert!(
-        sentence.contains("per unit of weight") && (each(&sentence) - total(&sentence) / 6000.0).abs() < 1e-3 * each(&sentence),
+        sentence.contains("Losses, each times the weight of its row, and penalties add up")
+            && sentence.contains("per unit of weight")
+            && (each(&sentence) - total(&sentence) / 6000.0).abs() < 1e-3 * each(&sentence),
         "{sentence}"
     );
     // The losses of an average are not those of the last hypotheses; rows of a warm-up are learned again with other units; and later passes

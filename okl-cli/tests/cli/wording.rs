@@ -71,7 +71,7 @@ fn a_report_says_of_what_its_figures_are() {
     succeed(&["learn", &data, "--target", "u", "--report", &report, "--quiet"]);
     let page = folder.read("r.html");
     assert!(
-        page.contains("The norm of the leading setting, or the bound on it, went")
+        page.contains("The norm of the last hypothesis of the leading setting, or the bound on it, went")
             && !page.contains("A score can change by at most this")
     );
     let plain = ["--kernel", "gaussian:1", "--step", "constant:0.1", "--lambda", "0.001"];

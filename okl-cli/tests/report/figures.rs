@@ -429,7 +429,7 @@ fn coverage_is_the_share_of_targets_at_or_below_the_score() {
 /// Advice to ask for another quantile would spoil the rows that come.
 #[test]
 fn a_quantile_that_was_off_at_the_beginning_gets_no_advice() {
-    let coverage = |seen, last| Coverage { asked: 0.9, seen, last, last_examples: 1000 };
+    let coverage = |seen, last| Coverage { asked: 0.9, seen, last, last_examples: 1000, weighted: false };
     let warning = |seen, last| coverage(seen, last).warning(8000);
     assert_eq!(warning(0.9, 0.9), None);
     let said = warning(0.86, 0.9).unwrap();

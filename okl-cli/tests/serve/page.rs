@@ -126,7 +126,7 @@ fn the_page_shows_the_models_in_a_browser() {
     browser.wait_for("This token is not valid.");
     sign_in(&secret);
     browser.wait_for("2 models, updated");
-    browser.wait_for("No term has been dropped or merged: scores have no truncation error.");
+    browser.wait_for("Scores have no truncation error.");
     browser.wait_for("largest scaled values: flow +50");
     browser.wait_for("since this page was opened: ");
     assert_eq!(browser.value("[...document.querySelectorAll('polyline')].length"), 2, "one value is a line, too");

@@ -13,6 +13,13 @@ const number = (value, digits = 3) => {
   const tiny = value !== 0 && Math.abs(value) < 1e-4;
   return tiny ? Number(value).toExponential(digits - 1) : Number(value).toLocaleString("en", { maximumSignificantDigits: digits });
 };
+// An upper bound, rounded up at its last digit.
+const atMost = (value, digits = 3) => {
+  if (!(value > 0)) return number(value, digits);
+  const shown = Number(value).toPrecision(digits);
+  const unit = 10 ** (Math.floor(Math.log10(Number(shown))) + 1 - digits);
+  return number(Number(shown) >= value ? Number(shown) : Number((Number(shown) + unit).toPrecision(digits)), digits);
+};
 const whole = (value) => (value === null || value === undefined ? "–" : Number(value).toLocaleString("en"));
 const percent = (value) => (value === null || value === undefined ? "–" : number(100 * value) + " %");
 const bytes = (value) => {
@@ -93,7 +100,7 @@ function card(model) {
   const novelty = model.alert_rate && detector;
   if (novelty) {
     const { rate, requested, bound } = model.alert_rate;
-    const sure = bound < Math.min(requested, 1 - requested) ? `guaranteed within ${number(100 * bound, 2)} percentage points` : "";
+    const sure = bound < Math.min(requested, 1 - requested) ? `guaranteed within ${atMost(100 * bound, 2)} percentage points` : "";
     figures.append(figure("alert rate", percent(rate), sure), figure("requested", percent(requested)));
   } else {
     figures.append(
@@ -122,8 +129,8 @@ function card(model) {
     words.push(`Drift at example ${whole(example)}: the error rose from ${error(before)} to ${error(now)} within 500 examples.`);
   }
   if (model.warming_up) words.push("Warming up: widths and scales are estimated again from the first rows.");
-  if (model.truncation_error === 0) words.push("No term has been dropped or merged: the model is exact.");
-  if (model.truncation_error > 0) words.push(`Terms dropped or merged, and parts of updates that were not stored, have a norm of at most ${number(model.truncation_error)}.`);
+  if (model.truncation_error === 0) words.push("Truncation error: 0, counted since the units or weights of columns last changed.");
+  if (model.truncation_error > 0) words.push(`Terms dropped or merged, and parts of updates that were not stored, change the function by at most ${atMost(model.truncation_error)} in norm, compared with the same updates and nothing left out.`);
   const detail = element("details", {}, element("summary", { textContent: "Details" }));
   detail.dataset.name = model.name;
   detail.addEventListener("toggle", () => inspect(detail));

@@ -240,7 +240,7 @@ pub const FAMILIES: [Family; 8] = [
             name(
                 "certified",
                 &["error"],
-                "terms with the smallest norm are dropped while the truncation error stays below a limit",
+                "terms with the smallest norm are dropped while the truncation error stays below a limit (in units of the scaled targets)",
             ),
             name("transfer", &["terms"], "the term with the smallest residual is projected onto the newest term and removed"),
             name("merge", &["terms"], "the term with the smallest norm is merged with another; kernels of distance only"),
@@ -339,7 +339,7 @@ pub const PARAMETERS: [Parameter; 38] = [
     of("steps", "number of examples that a term lives under an age budget").for_instance("1000"),
     of("exponent", "exponent of the olok budget, between 0 and 1/2").for_instance("0.1"),
     of("tolerance", "norm below which a weight budget drops a term").for_instance("0.001"),
-    of("error", "truncation error that a certified budget never exceeds"),
+    of("error", "truncation error that a certified budget never exceeds; with target_scale, in units of the scaled targets"),
     of("rate", "rate at which an exponential average forgets, between 0 and 1").for_instance("0.001"),
     of("speed", "speed at which the tracker of the threshold moves; found from the first scores when not given"),
     of("shift", "numbers that a fixed scale subtracts, one per column"),

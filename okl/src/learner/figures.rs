@@ -205,7 +205,8 @@ impl Learner {
         &self.head().offset
     }
 
-    /// |f|² of the only head, or of the leading one: |w|² if that is a weight vector. Exact until a term is dropped or merged or, in a bank, an
+    /// |f|² of the only head, or of the leading one: |w|² if that is a weight vector. Where an average predicts, it is that of the last hypothesis and
+    /// not of the average. Exact until a term is dropped or merged or, in a bank, an
     /// update is added to the nearest term because the leading head needed no new one. After that it is an upper bound, which can be several times
     /// |f|², also in the learner that [`Learner::freeze`] returns.
     /// Always exact with smd or a regulariser other than the square.

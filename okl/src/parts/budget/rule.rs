@@ -32,7 +32,8 @@ pub enum BudgetRule {
     /// Every 64 examples, the terms with the smallest norm are dropped, as long as the truncation certificate of every head and of its
     /// average stays within `error`.
     Certified {
-        /// The largest truncation error of any head or average.
+        /// The largest truncation error of any head or average. With a `target_scale` it is in the unit of the scaled targets, where
+        /// [`Learner::truncation_error`](crate::Learner::truncation_error) is in that of the targets.
         error: f64,
     },
     /// The term with the smallest residual after projection onto the newest term is projected onto it (generalises BPA-S).
