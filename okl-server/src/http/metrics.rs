@@ -80,9 +80,12 @@ const FIGURES: &[Figure] = &[
     ("okl_loss", "gauge", "Mean loss of all examples", |m| m.published().figures.mean_loss()),
     ("okl_terms", "gauge", "Stored terms", |m| m.published().learner.as_ref().map(|l| l.terms() as f64)),
     ("okl_model_bytes", "gauge", "Bytes of the terms", |m| m.published().learner.as_ref().map(|l| l.bytes() as f64)),
-    ("okl_truncation_error", "gauge", "Upper bound on the norm of dropped terms", |m| {
-        m.published().learner.as_ref().map(|l| l.truncation_error())
-    }),
+    (
+        "okl_truncation_error",
+        "gauge",
+        "Upper bound on the norm of the terms dropped or merged since the units or weights of the columns last changed",
+        |m| m.published().learner.as_ref().map(|l| l.truncation_error()),
+    ),
     ("okl_alert_rate", "gauge", "Share of alerts since the detector has a threshold, rows counted by their weights", |m| {
         rate_of(m.published().learner.as_ref()?, true).map(|r| r.rate)
     }),
