@@ -99,6 +99,7 @@ fn learn(csv: String, target: Option<&str>, settings: &str, quiet: bool) -> anyh
         Options { targets: target.map(str::to_owned).into_iter().collect(), want_target: target.is_some(), ..Options::default() };
     let mut reader = Reader::of("demo", Cursor::new(csv.into_bytes()), options)?;
     let mut run = Run::new(Learner::new(config)?, task);
+    run.progress.meet(&run.learner);
     let mut audience = Audience { table: Table::new(quiet, false), bar: table::bar(quiet) };
     while let Some(chunk) = reader.next()?.filter(|_| !interrupted()) {
         run.learn(&chunk, &mut audience)?;
@@ -182,12 +183,19 @@ fn list_alerts(run: &Run, novel: &[u64]) -> anyhow::Result<()> {
 fn leave_behind(folder: &Path, adapted: &mut Learned, scheduled: &Run) -> anyhow::Result<()> {
     let (model, page) = (folder.join("demo.okl"), folder.join("report.html"));
     let Learned { run, schema, given } = adapted;
-    store::save(&model, &mut run.learner, &Position { schema: Some(schema.clone()), ..Position::default() })?;
+    let position = Position {
+        schema: Some(schema.clone()),
+        progress: run.progress.clone(),
+        seen: Some(run.rows()),
+        given: serde_json::from_str(given).ok(),
+        ..Position::default()
+    };
+    store::save(&model, &mut run.learner, &position)?;
     let summary = run.summary(&schema.targets);
     let config = run.learner.config().to_json();
     let decision = run.decision(&schema.names(), "moon")?;
     let report = Report {
-        certificates: &inspect::certificates(&run.learner, UNWEIGHTED),
+        certificates: &inspect::certificates(&run.learner, run.progress.measured(&run.learner)),
         rivals: &[("a fixed schedule".to_owned(), &scheduled.history)],
         decision: decision.as_ref(),
         given_json: Some(given),

@@ -310,7 +310,7 @@ fn points(rate: &AlertRate) -> String {
 
 /// Why the bound on the distance from nu says nothing.
 fn no_guarantee(rate: &AlertRate) -> String {
-    match rate.bound < 1.0 {
+    match rate.bound.is_finite() {
         true => format!("the bound, {} percentage points, is too large to be of use", at_most(100.0 * rate.bound)),
         false => "no bound is known".into(),
     }
@@ -383,11 +383,16 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String], name: i
     json!({
         "config": in_effect(learner.config()), "given": position.given, "examples": learner.examples(), "rows": position.seen, "progressive": position.progress.to_json(quantile_in_units(learner)), "replayed_rows": position.replayed, "frozen_after": learner.frozen_after(), "terms": learner.terms(), "features": learner.features(),
         "feature_names": names, "hash_bits": position.schema.as_ref().and_then(Schema::hash_bits), "missing": missing(position), "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "step_sizes": learner.step_sizes(), "theta": learner.theta(),
-        "offset": learner.predicting_offset(), "norm2": learner.norm2(), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate().filter(|_| alerts), "outside_rate": learner.alert_rate().filter(|_| !alerts),
+        "offset": learner.predicting_offset(), "norm2": learner.norm2(), "norm2_exact": norm_is_exact(learner), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate().filter(|_| alerts), "outside_rate": learner.alert_rate().filter(|_| !alerts),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": rule_of(learner, m), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "bytes_while_learning": memory::while_learning(learner), "warming_up": learner.warming_up(), "certificates": certificates(learner, position.progress.measured(learner)),
         "health": health_of_file(learner, position, name), "unit_changes": learner.unit_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "weight_changes": learner.weight_changes().map(|(changes, last)| json!({ "count": changes, "last_after_example": last })), "growth": learner.growth().map(|(start, verdict)| json!({ "first": start, "most": learner.config().budget().capacity(), "why": why_so_many(learner, verdict.words()) })),
     })
+}
+
+/// Whether `norm2` of the JSON is |f|²: an upper bound is kept from the first term that is dropped or merged on.
+fn norm_is_exact(learner: &Learner) -> bool {
+    learner.certified_since() == 0 && learner.truncation_error() == 0.0
 }
 
 /// The step size; where every weight has its own, their median and range.
@@ -552,7 +557,9 @@ fn frame(learner: &Learner) -> String {
     }
     let each = if learner.log_units().is_empty() { 56 } else { 72 };
     let bytes = figure_of_bytes(each * columns);
-    format!("of {} columns, used or not: {bytes} of memory, and nearly as much of the model file", count(columns as f64))
+    let twice =
+        if learner.growth().is_some() { "; both twice while this model is compared with one of half of the terms" } else { "" };
+    format!("of {} columns, used or not: {bytes} of memory, and nearly as much of the model file{twice}", count(columns as f64))
 }
 
 /// From this many columns on, what their units take is shown.

@@ -66,8 +66,8 @@ impl Announced {
                 false => "",
             };
             format!(
-                "a term takes {} bytes, and {} as it was estimated when learning began: there are more classes or columns than were known \
-                 then{sparse}; all terms take {} of memory",
+                "A term takes {} bytes, and {} as it was estimated when learning began: there are more classes or columns than were known \
+                 then{sparse}. All terms take {} of memory.",
                 count(each as f64),
                 count(self.each as f64),
                 figure_of_bytes(all)
@@ -84,11 +84,11 @@ pub fn beyond_its_limit(learner: &Learner) -> Option<String> {
 fn beyond(learner: &Learner, limit: usize) -> Option<String> {
     let (each, all) = taken(learner)?;
     let discovers = !learner.classes().is_empty() && learner.config().classes.is_none();
-    let classes = if discovers { "name all classes before learning (--classes), or " } else { "" };
+    let classes = if discovers { "Name all classes before learning (--classes), or a" } else { "A" };
     (all > limit).then(|| {
         format!(
-            "the terms take {} of memory, and {} is allowed: a term takes {} bytes with {} columns and {} outputs; {classes}ask for \
-             fewer terms, as in --budget {}",
+            "The terms take {} of memory, and {} is allowed: a term takes {} bytes with {} columns and {} outputs. {classes}sk for \
+             fewer terms, as in --budget {}.",
             figure_of_bytes(all),
             figure_of_bytes(limit),
             count(each as f64),

@@ -536,11 +536,15 @@ fn held(config: &Config, look: &Look, terms: usize) -> String {
     let of_memory = format!("about {bytes} of memory{rows}{}", look.if_so_many_classes(config));
     let of_memory = if rows.is_empty() { of_memory.replacen("about ", "", 1) } else { of_memory };
     let frame = match look.entries {
-        Some(_) if config.needs_scale() => format!(
-            "; and {} for the units of {} columns, used or not, nearly as much in the model file",
-            figure_of_bytes(config.bytes_of_frame(look.features)),
-            count(look.features as f64)
-        ),
+        Some(_) if config.needs_scale() => {
+            let twice =
+                if config.grows() { "; both twice while the model is compared with one of half of the terms" } else { "" };
+            format!(
+                "; and {} for the units of {} columns, used or not, nearly as much in the model file{twice}",
+                figure_of_bytes(config.bytes_of_frame(look.features)),
+                count(look.features as f64)
+            )
+        }
         _ => String::new(),
     };
     let in_a_row = look.entries.map_or(look.features, |rows| rows.values);

@@ -5,7 +5,7 @@ use okl::config::{Choice, OneOrMore, TargetScale};
 use okl::loss::AnyLoss;
 
 use crate::metrics::{Coverage, OutputSummary, count, figure, percent};
-use crate::trial::{Trial, is_squared};
+use crate::trial::{OtherQuantile, Trial, is_squared};
 
 /// Fewer examples say nothing.
 const ENOUGH: u64 = 100;
@@ -272,13 +272,15 @@ pub fn quantiles(run: Numbers<'_>) -> Vec<String> {
 /// Another quantile that comes closer to the share that was asked for.
 fn another(asked: &Config, q: f64, trial: &Trial) -> Option<String> {
     let loss = OneOrMore::of(vec![AnyLoss::Quantile { q }])?;
-    let [with, other] = trial.other_quantile(asked, &Config { loss, ..asked.clone() })?;
+    let OtherQuantile { asked, other, final_later } = trial.other_quantile(asked, &Config { loss, ..asked.clone() })?;
     Some(format!(
-        "The quantile {q} comes closer. Measured on the later half of a sample: {} with it, {} with the settings of this run; pinball loss {} and {}.",
+        "The quantile {q} comes closer. Measured on the later half of a sample: {} with it, {} with the settings of this run, and {} by the final model, \
+         which had learned these rows; pinball loss {} with it and {} with the settings of this run.",
         percent(other.share),
-        percent(with.share),
+        percent(asked.share),
+        percent(final_later),
         figure(other.pinball),
-        figure(with.pinball)
+        figure(asked.pinball)
     ))
 }
 

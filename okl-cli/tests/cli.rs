@@ -62,6 +62,8 @@ mod pipes;
 mod predictions;
 #[path = "cli/quantiles.rs"]
 mod quantiles;
+#[path = "cli/report_words.rs"]
+mod report_words;
 #[path = "cli/reproduced.rs"]
 mod reproduced;
 #[path = "cli/resume.rs"]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use settings::{Flat, Settings, Task};
+pub use settings::{Flat, Settings, Task, WITHOUT_FLAG};
 
 use crate::input::{Encoding, MOST_WORDS, Missing};
 
@@ -227,7 +227,8 @@ pub struct Columns {
     ///
     /// The column is the last BITS bits of XXH3 of the namespace, a byte 0 and the name (Python: okl.hash_feature). Features that share a column add up;
     /// the summary says how many do. --one-hot must name its columns here; without names it is refused. Names are not kept, so inspect and exports cannot name features. Where columns are scaled, as they are by default,
-    /// every column takes 56 bytes of memory, and nearly as much of the model file, used or not (59 MB for 20 bits), and BITS is at most 24.
+    /// every column takes 56 bytes of memory, and nearly as much of the model file, used or not (59 MB and 51 MB for 20 bits), and BITS is at most 24. While
+    /// the default budget compares the model with one of half of the terms, that model has as much again; --budget TERMS makes no such comparison.
     #[arg(long, value_name = "BITS", hide_short_help = true, value_parser = clap::value_parser!(u8).range(1..=28))]
     pub hash_bits: Option<u8>,
     /// What an empty cell, NA, NaN, null or an absent JSON key becomes: refuse (an error), mean, zero or last. Default: refuse

@@ -17,19 +17,38 @@ pub enum Task {
     Novelty,
 }
 
+/// The settings of [`okl::Config`] that have no flag, and what they are.
+pub const WITHOUT_FLAG: [(&str, &str); 6] = [
+    (
+        "target_scale",
+        "the unit in which targets are learned: { fixed = { shift = [50], factor = [0.1] } } learns (target - 50) * 0.1; scores and errors are in the \
+         unit of the target",
+    ),
+    ("heads", "which settings learn in parallel: grid, selected, varied, weighted, mixed or broad"),
+    ("widths", "whether the widths of kernel = auto follow the stream: follow or fixed"),
+    ("relevance", "the weight of each column in kernels of distance, a list with one number per column"),
+    ("warmup_passes", "how often the rows of the warm-up are learned"),
+    ("offset_step", "the step size of the intercept, as a multiple of that of f"),
+];
+
 /// The long help of `--config`.
-const CONFIG: &str = "A TOML or JSON file of settings and columns; flags override it\n\n\
-Its keys are the names of the flags: target, ignore, features, id, weight, format, encoding, header, one_hot, time, log, text, ngrams, hash_bits, missing, \
-on_bad_row, and every setting below. Example: target = \"price\", loss = \"squared\", budget = \"merge:2000\". One setting has no flag: target_scale = \
-{ fixed = { shift = [50], factor = [0.1] } } learns (target - 50) * 0.1; scores and errors are in the unit of the target.";
+fn config_help() -> String {
+    let others: Vec<String> = WITHOUT_FLAG.iter().map(|(key, about)| format!("{key} - {about}")).collect();
+    format!(
+        "A TOML or JSON file of settings and columns; flags override it\n\n\
+         Its keys are the names of the flags: target, ignore, features, id, weight, format, encoding, header, one_hot, time, log, text, ngrams, \
+         hash_bits, missing, on_bad_row, and every setting below. Example: target = \"price\", loss = \"squared\", budget = \"merge:2000\". These \
+         settings have no flag:\n{}",
+        others.join("\n")
+    )
+}
 
 /// Settings of the learner. Settings that are not given are chosen automatically and reported.
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Task")]
 pub struct Settings {
     /// A TOML or JSON file of settings and columns; flags override it
-    // Not a comment of documentation, which would take [50] for a link.
-    #[arg(long, value_name = "FILE", long_help = CONFIG)]
+    #[arg(long, value_name = "FILE", long_help = config_help())]
     pub config: Option<PathBuf>,
     /// Type of prediction. Default: detected from the first rows
     #[arg(long, value_enum)]

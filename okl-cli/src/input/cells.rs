@@ -114,6 +114,7 @@ impl Columns {
     /// `first`: whether no earlier row has a value of the column.
     fn text_refused(&self, column: u32, text: &[u8], first: bool) -> Box<error::Fault> {
         let name = &self.list[column as usize].name;
+        let alone = self.of_numbers.contains(&column);
         let what = if has_decimal_comma(text) {
             DECIMAL_COMMA.into()
         } else if self.started() && is_date(text) {
@@ -124,13 +125,25 @@ impl Columns {
             let or =
                 self.with_one_hot(name).map_or(String::new(), |flag| format!(", or if the column has categories use {flag}"));
             format!("expected a number, as in earlier rows; correct it{or}")
+        } else if alone {
+            "expected a number, as in most of the next rows; correct it".into()
         } else if is_date(text) {
-            format!("a date or time, expected a number; {}", of_date(name, text))
+            format!("a date or time, expected a number; {}{}", of_date(name, text), self.first_row())
         } else {
-            format!("expected a number; use --one-hot {name}, --text {name} or --ignore {name}")
+            format!("expected a number; use --one-hot {name}, --text {name} or --ignore {name}{}", self.first_row())
         };
         let text = format!("found {}, {what}", shown(text));
-        if self.started() { error::cell(name, text) } else { error::stop(name, text) }
+        if self.started() || alone { error::cell(name, text) } else { error::stop(name, text) }
+    }
+
+    /// Why --on-bad-row skip does not leave out the first row, and what does.
+    fn first_row(&self) -> &'static str {
+        match self.skips {
+            true => {
+                "; if other rows have a number here, delete this row: the first row says what a column has, so --on-bad-row skip does not leave it out"
+            }
+            false => "",
+        }
     }
 
     fn decide(&mut self, column: u32, value: Value<'_>, raw: &[u8], out: &mut Builder) -> Parsed {

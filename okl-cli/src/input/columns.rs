@@ -84,6 +84,10 @@ pub(super) struct Columns {
     pub said: Vec<String>,
     /// The columns of [`Options::inherited`] that the file does not have.
     pub absent: Vec<String>,
+    /// The columns with a number in most of the first rows after the first one: a text in the first row is a bad row, and not what the column has.
+    pub of_numbers: Vec<u32>,
+    /// See [`Options::skip_bad_rows`].
+    pub skips: bool,
 }
 
 /// The largest number of stored names that the model does not know.
@@ -159,6 +163,8 @@ impl Columns {
             line_1: "",
             said: Vec::new(),
             absent: Vec::new(),
+            of_numbers: Vec::new(),
+            skips: options.skip_bad_rows,
             schema,
         };
         columns.add(b"", Role::Ignored, false);

@@ -64,7 +64,10 @@ impl Csv {
         let named = header && !(by_number && options.schema.is_some() && columns.at("0").is_none());
         let name = |(i, n): (usize, &String)| if named && !n.is_empty() { n.clone() } else { numbered(i) };
         let names: Vec<String> = first.iter().enumerate().map(name).collect();
-        Ok(Csv { delimiter, header, plan: plan(names, named, options, columns)? })
+        let plan = plan(names, named, options, columns)?;
+        let numbers = sniff::of_numbers(sniff::first_records(head, delimiter).get(usize::from(header)..).unwrap_or_default());
+        columns.of_numbers = plan.iter().zip(numbers).filter(|(_, numbers)| *numbers).map(|(column, _)| *column).collect();
+        Ok(Csv { delimiter, header, plan })
     }
 
     /// Parses one record into features and targets; `false` if the record is empty.

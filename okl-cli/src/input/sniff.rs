@@ -148,6 +148,21 @@ fn is_far(records: &[Vec<String>]) -> bool {
     columns >= 2
 }
 
+/// For each field of the first record of data: whether most of the next records that have a value there have a number.
+pub(super) fn of_numbers(records: &[Vec<String>]) -> Vec<bool> {
+    let [first, rest @ ..] = records else { return Vec::new() };
+    let most = |at: usize| {
+        let kinds: Vec<Value<'_>> = rest.iter().filter_map(|record| Some(classify(record.get(at)?.as_bytes()))).collect();
+        let texts = kinds.iter().filter(|kind| matches!(kind, Value::Text(_))).count();
+        let numbers = kinds.iter().filter(|kind| matches!(kind, Value::Number(_) | Value::Int(_))).count();
+        numbers >= FEWEST_NUMBERS && numbers > texts
+    };
+    (0..first.len()).map(most).collect()
+}
+
+/// The fewest numbers below a text that say that the text is a bad value.
+const FEWEST_NUMBERS: usize = 3;
+
 /// The first record that is not blank.
 pub(super) fn first_record(head: &[u8], delimiter: u8) -> &[u8] {
     raw_records(head, delimiter, 1).first().copied().unwrap_or(&[])

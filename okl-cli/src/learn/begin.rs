@@ -305,13 +305,27 @@ fn names_classes(table: &Map<String, Value>) -> Option<&'static str> {
     if table.contains_key("classes") { Some("classes") } else { weighted.then_some("class-weight") }
 }
 
+/// Whether a loss for two classes was given.
+fn has_two_classes(table: &Map<String, Value>) -> anyhow::Result<bool> {
+    let given = table.contains_key("loss");
+    Ok(given && Config::from_value(Value::Object(table.clone()))?.loss.reads() == Reads::Sign)
+}
+
 /// Reads the first rows, chooses the settings that were not given, reports them, and builds the learner.
 fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, mut passes: Passes) -> anyhow::Result<Option<Begun>> {
     let (format, memory) = (passes.format(), args.settings.memory);
     let counted = memory.is_some() && !table.contains_key("classes") && matches!(known, None | Some(Task::Classes));
+    // The memory that is announced depends on the classes. The rows of a file are there; those of standard input would have to be waited for.
+    let shown = counted
+        || passes.schema().targets.len() == 1
+            && !args.data.iter().any(|path| path == "-")
+            && !table.contains_key("classes")
+            && !table.contains_key("budget")
+            && matches!(known, None | Some(Task::Classes))
+            && !has_two_classes(&table)?;
     let enough = |first: &VecDeque<Chunk>| match known {
-        Some(_) if !counted => first.iter().any(|chunk| chunk.rows > 0),
-        _ => Targets::of(first, counted).is_enough(counted),
+        Some(_) if !shown => first.iter().any(|chunk| chunk.rows > 0),
+        _ => Targets::of(first, shown).is_enough(shown),
     };
     let first = passes.look(enough, waiting(args).map(|text| if counted { COUNTING } else { text }))?;
     if first.is_empty() {
@@ -321,6 +335,7 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, mut passe
     let ids = first.iter().any(|chunk| chunk.ids.is_some());
     let entries = Entries::of(first);
     let targets = if known.is_none() || counted { Targets::of(first, counted) } else { Targets::default() };
+    let classes = shown.then(|| Targets::of(first, true).values.len());
     let named = known.map(|task| match task {
         Task::Classes => TaskName::Classes,
         Task::Numbers => TaskName::Numbers,
@@ -347,7 +362,7 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, mut passe
         return Err(usage(format!("--target {}: only one target is possible for classes", schema.targets.join(","))));
     }
     let few_values = asked.is_none() && task == TaskName::Numbers && targets.are_few_whole_numbers();
-    let (classes, targets) = (targets.values.len(), schema.targets.len());
+    let (classes, targets) = (classes.unwrap_or(targets.values.len()), schema.targets.len());
     let look = Look { task, why, classes, features, targets, sparse: schema.sparse, ids, entries };
     let speaks_of_memory = memory.is_some() || !table.contains_key("budget");
     let given = table.clone();

@@ -107,7 +107,7 @@ fn table<'a>(alerts: impl Iterator<Item = &'a Alert>, caption: &str) -> Markup {
                                 th scope="row" { (text::count(alert.line as f64)) }
                                 td { (text::figure(alert.score)) }
                                 td { (text::figure(alert.threshold)) }
-                                td { (text::percent(alert.depth())) }
+                                td { (text::hundredths(alert.depth())) }
                             }
                         }
                     }

@@ -71,10 +71,10 @@ fn rate_chart(report: &Report<'_>, rate: Values) -> Chart {
         lines.push(line("nu: the rate asked for", "c", rate.iter().map(|p| (p.0, nu)).collect()));
     }
     let windowed = series(h, |p| p.windowed_alert_rate);
+    lines.push(line("all so far", "b", rate));
     if there(&windowed) {
-        lines.push(line("last 1,000", "b", windowed));
+        lines.push(line("last 1,000", "a", windowed));
     }
-    lines.push(line("all so far", "a", rate));
     let asked = report.nu().map_or(String::new(), |nu| format!(" {} was asked for.", text::percent(nu)));
     let (y, above) = without_the_start(&lines, h, Unit::Percent);
     let above = above.map_or(String::new(), |at| format!(" Up to example {} a line lies above the frame.", text::count(at)));

@@ -198,7 +198,7 @@ fn tiles(report: &Report<'_>) -> Markup {
         Task::Novelty => alert_tiles(report),
     };
     tiles.extend(model_tiles(report));
-    let loss = report.part("loss").unwrap_or_default();
+    let loss = s.loss.clone().or_else(|| report.part("loss")).unwrap_or_default();
     tiles.extend(s.average_loss.map(|average| tile(text::figure(average), "average loss", &loss)));
     let weight = s.is_weighted().then(|| format!("total weight {}; figures are weighted", text::count(s.weight)));
     let note: Vec<String> = weight.into_iter().chain(Some(s.not_learned.words()).filter(|words| !words.is_empty())).collect();
@@ -229,8 +229,8 @@ fn class_tiles(report: &Report<'_>) -> Vec<Markup> {
         ),
         tile(
             accuracy(s.no_change_error),
-            "by repeating the last label",
-            &format!("{} by the most frequent class", accuracy(classes.majority_error)),
+            "accuracy by repeating the last label",
+            &format!("accuracy {} by the most frequent class", accuracy(classes.majority_error)),
         ),
         tile(
             text::or_none(classes.macro_f1, text::figure),

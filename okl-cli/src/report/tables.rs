@@ -151,7 +151,20 @@ pub(super) fn residuals(outputs: &[OutputSummary], weighted: bool) -> Markup {
     html! { @for (name, residuals) in drawn { (residual_chart(name, residuals, weighted)) } }
 }
 
+/// The residuals as the bias has them: score minus target.
+fn mirrored(r: &Residuals) -> Residuals {
+    Residuals {
+        edges: r.edges.iter().rev().map(|edge| 0.0 - edge).collect(),
+        counts: r.counts.iter().rev().copied().collect(),
+        median: 0.0 - r.median,
+        below: r.above,
+        above: r.below,
+        ..r.clone()
+    }
+}
+
 fn residual_chart(name: &str, r: &Residuals, weighted: bool) -> Markup {
+    let r = &mirrored(r);
     let total = r.counts.iter().sum::<f64>() + r.outside;
     let x = Axis::exact(-r.reach, r.reach, Unit::Plain);
     let y = Axis::straight(r.counts.iter().map(|n| n / total), Unit::Percent);
@@ -161,7 +174,7 @@ fn residual_chart(name: &str, r: &Residuals, weighted: bool) -> Markup {
     };
     let path: String = r.edges.windows(2).zip(&r.counts).filter(|(_, n)| **n > 0.0).map(bar).collect();
     let drawing = format!("<path class=\"bars\" d=\"{path}\"/><path class=\"line c\" d=\"M500 0V1000\"/>");
-    let plot = frame(&drawing, &x.ticks(6), &y.ticks(5), "target minus score", None, &format!("residuals of {name}"));
+    let plot = frame(&drawing, &x.ticks(6), &y.ticks(5), "score minus target", None, &format!("residuals of {name}"));
     // Whole bars, about a quarter of the axis.
     let (bars, middle) = (r.counts.len(), r.counts.len() / 2);
     let beside = bars / 8;

@@ -45,6 +45,11 @@ pub fn percent(share: f64) -> String {
     minus(&metrics::percent(share).replace(' ', "\u{a0}"))
 }
 
+/// A percentage with two decimals, for a column of a table.
+pub fn hundredths(share: f64) -> String {
+    minus(&format!("{:.2}\u{a0}%", 100.0 * share))
+}
+
 /// A count.
 pub fn count(value: f64) -> String {
     metrics::count(value)

@@ -21,6 +21,12 @@ fn demo_needs_nothing_and_leaves_a_model_and_a_report() {
     let (words, _) = succeed(&["inspect", &folder.path("demo.okl")]);
     // Every row is learned, the first one of the only class so far, too.
     assert!(words.contains("20,000") && words.contains("100 of 2 features"), "{words}");
+    // The file has what `okl learn` writes: how well the model did, and its settings before the first row.
+    let words = crate::support::flat(&words);
+    let error = out.split("Mistakes: ").nth(1).unwrap().split(" with").next().unwrap();
+    assert!(words.contains(&format!("error {error} over 20,000 examples")) && !words.contains("another program"), "{words}");
+    let inspected = json(&["inspect", &folder.path("demo.okl")]);
+    assert_eq!((&inspected["rows"], &inspected["given"]["step"]["smd"]["eta"]), (&20_000.into(), &0.5.into()), "{inspected}");
     let quiet = okl(&["demo", "--quiet", "--out", &folder.path("q")]).output().unwrap();
     assert!(quiet.status.success() && quiet.stderr.is_empty() && String::from_utf8(quiet.stdout).unwrap() != out);
 }

@@ -2,7 +2,7 @@
 
 use clap::{Args as _, CommandFactory as _, Parser as _};
 use okl::config::families::{FAMILIES, PARAMETERS, parameter};
-use okl_cli::args::{Cli, Command, Flat};
+use okl_cli::args::{Cli, Command, Flat, WITHOUT_FLAG};
 
 use crate::support::{Folder, fail, json, okl, ring};
 
@@ -39,6 +39,39 @@ fn unknown_names_are_answered_with_the_names_of_the_help() {
         assert_eq!(listed.split(", ").collect::<Vec<_>>(), shown, "{key}: {said}\n{about}");
     }
     fail(&["learn", &data, "--target", "y", "--kernel", "?"], 2, &["; in tables of settings and in programs also scaled, sum"]);
+}
+
+/// Every setting has a flag, or the help of --config names it and says what it is.
+#[test]
+fn the_help_of_config_names_every_setting_without_a_flag() {
+    let said = serde_json::from_value::<okl::Config>(serde_json::json!({ "?": 1 })).unwrap_err().to_string();
+    let keys: Vec<&str> = said.split("expected one of").nth(1).unwrap().split('`').skip(1).step_by(2).collect();
+    assert!(keys.len() > 20 && keys.contains(&"lambda"), "{said}");
+    let mut cli = Cli::command();
+    let learn = cli.find_subcommand_mut("learn").unwrap();
+    let flags: Vec<String> = learn.get_arguments().filter_map(|arg| Some(arg.get_long()?.replace('-', "_"))).collect();
+    let help = learn.render_long_help().to_string();
+    let (_, config) = help.split_once("--config <").unwrap();
+    let config = config.split("      --").next().unwrap();
+    let mut without: Vec<&str> = keys.into_iter().filter(|key| !flags.iter().any(|flag| flag == key)).collect();
+    for key in &without {
+        assert!(config.contains(&format!("{key} - ")), "{key}: {config}");
+    }
+    let mut named: Vec<&str> = WITHOUT_FLAG.iter().map(|(key, _)| *key).collect();
+    without.sort_unstable();
+    named.sort_unstable();
+    assert_eq!(named, without);
+}
+
+/// Lines of the help fit a terminal of 80 columns: words are broken by clap, so no word is longer than the rest of a line.
+#[test]
+fn no_word_of_the_help_is_too_long_for_a_terminal() {
+    let mut cli = Cli::command();
+    for command in cli.get_subcommands_mut() {
+        let help = command.clone().term_width(80).max_term_width(80).render_long_help().to_string();
+        let long: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(long.is_empty(), "{}: {long:?}", command.get_name());
+    }
 }
 
 /// The help of a parameter is "The " and its description, so the description begins with a noun.

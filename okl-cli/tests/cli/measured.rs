@@ -68,18 +68,18 @@ fn memory_that_is_exceeded_is_said() {
         let learn = ["learn", &data, "--target", "c", "--memory", size, "-o", &model, "--report", &folder.path("r.html")];
         let health = json(&learn)["health"].to_string();
         assert!(bytes_of_terms(&model) > limit, "{} bytes", bytes_of_terms(&model));
-        assert!(health.contains("the terms take") && health.contains("is allowed") && health.contains("20 outputs"), "{health}");
-        assert!(folder.read("r.html").contains("the terms take") && health.matches("the terms take").count() == 1);
-        assert_eq!(json(&["inspect", &model])["health"].to_string().contains("the terms take"), inspected);
+        assert!(health.contains("The terms take") && health.contains("is allowed") && health.contains("20 outputs"), "{health}");
+        assert!(folder.read("r.html").contains("The terms take") && health.matches("The terms take").count() == 1);
+        assert_eq!(json(&["inspect", &model])["health"].to_string().contains("The terms take"), inspected);
     }
     // Nothing is asked for: the size is announced for the classes that are known, and the larger one is said in the end.
-    let data = folder.write("c.csv", classes([300, 0], [12, 12]));
+    let data = folder.write("c.csv", classes([1050, 100], [3, 20]));
     let said = flat(&succeed(&["learn", &data, "--target", "c"]).1);
     assert!(
         said.contains("of memory if there are ") && said.contains("there are more classes or columns than were known"),
         "{said}"
     );
-    let named: Vec<String> = (0..12).map(|i| format!("k{i}")).collect();
+    let named: Vec<String> = (0..20).map(|i| format!("k{i}")).collect();
     let said = flat(&succeed(&["learn", &data, "--target", "c", "--classes", &named.join(",")]).1);
     assert!(!said.contains("if there are") && !said.contains("than were known"), "{said}");
 }

@@ -89,13 +89,40 @@ fn text_where_numbers_belong() {
     let message =
         "t.csv, line 2, column 'city': found 'Paris', expected a number; use --one-hot city, --text city or --ignore city";
     assert_eq!(refusal("t.csv", text, target("y")), message);
-    // Nothing can be learned from a column of text: skipping rows would skip them all.
-    assert_eq!(refusal("t.csv", text, skip(target("y"))), message);
+    // Nothing can be learned from a column of text: skipping rows would skip them all. Whether the column is one is not known from one row.
+    let delete = "; if other rows have a number here, delete this row: the first row says what a column has, so --on-bad-row skip does not leave it out";
+    assert_eq!(refusal("t.csv", text, skip(target("y"))), format!("{message}{delete}"));
+    assert_eq!(refusal("t.csv", "a,city,y\n1,Paris,1\n2,3,1\n2,Rome,1\n2,Oslo,1\n", target("y")), message);
     assert!(refusal("t.jsonl", "{\"c\":\"Paris\",\"y\":1}\n", target("y")).contains("column 'c': found 'Paris'"));
     assert!(refusal("t.vw", "1 | a:x\n", Options::default()).contains("line 1, column 'a': found 'x', expected a finite number"));
     assert!(refusal("t.svm", "1 1:x\n", Options::default()).contains("line 1, column '1': found 'x', expected a finite number"));
     let all = read("t.csv", "a,y\n1,1\noops,1\n3,1\n", skip(target("y"))).unwrap();
     assert_eq!((all.x, all.bad), (vec![vec![1.0], vec![3.0]], vec![(1, 3)]));
+}
+
+/// A row of units or a text in the first row, above numbers: a bad row like any other.
+#[test]
+fn a_first_row_of_text_above_numbers_is_skipped() {
+    let rest = "1,1,2\n2,2,4\n3,3,6\n4,4,8\n";
+    for (first, column, found) in
+        [("kg,cm,9", "a", "'kg'"), ("kg,cm,g", "a", "'kg'"), ("1,n.a.,2", "b", "'n.a.'"), ("2024-01-31,1,2", "a", "'2024-01-31'")]
+    {
+        let text = format!("a,b,y\n{first}\n{rest}");
+        let message = format!(
+            "t.csv, line 2, column '{column}': found {found}, expected a number, as in most of the next rows; correct it{ADVICE}"
+        );
+        assert_eq!(refusal("t.csv", &text, target("y")), message);
+        let all = read("t.csv", &text, skip(target("y"))).unwrap();
+        assert_eq!((all.x.len(), all.bad, &all.lines[..2]), (4, vec![(0, 2)], &[3, 4][..]), "{first}");
+        assert_eq!(all.x[0], [1.0, 1.0], "the columns keep their order");
+        // Two such rows.
+        let text = format!("a,b,y\n{first}\n{first}\n{rest}");
+        assert_eq!(read("t.csv", &text, skip(target("y"))).unwrap().bad.len(), 2, "{first}");
+    }
+    let texts = "a,city,y\n1,Paris,1\n2,3,1\n2,Rome,1\n2,4,1\n2,Oslo,1\n2,5,1\n2,Bern,1\n";
+    assert!(
+        refusal("t.csv", texts, skip(target("y"))).contains("use --one-hot city, --text city or --ignore city; if other rows")
+    );
 }
 
 #[test]

@@ -13,9 +13,9 @@ use super::sent::unknown_kind;
 use super::{Call, Server, guard, openapi, page};
 use crate::background::guarded;
 use crate::model::columns::{self, Absent};
-use crate::model::figures::{quantile, rate_of};
+use crate::model::figures::{names_of_errors, quantile, rate_of};
 use crate::model::folder::Settings;
-use crate::model::{LabelRequest, LearnRequest, Model, Published};
+use crate::model::{LabelRequest, LearnRequest, Model, Published, truncation};
 use crate::refusal::{Answered, Refusal};
 use crate::registry::{Given, Slot};
 use crate::rows::Rows;
@@ -112,7 +112,8 @@ pub(super) fn figures(model: &Model) -> Value {
         "features": of(|l| json!(l.features())), "outputs": of(|l| json!(l.outputs())), "terms": of(|l| json!(l.terms())), "bytes": of(|l| json!(l.bytes())),
         "eta": of(|l| json!(l.eta())), "classes": classes, "positive": positive, "warming_up": of(|l| json!(l.warming_up())),
         "alert_rate": of(|l| rate_json(l, true)), "outside_rate": of(|l| rate_json(l, false)),
-        "truncation_error": of(|l| json!(l.truncation_error())), "threshold": of(|l| json!(l.threshold())), "quantile": of(|l| json!(quantile(l))),
+        "truncation_error": of(|l| json!(l.truncation_error())), "certified_since": of(|l| json!(l.certified_since())),
+        "truncation": of(|l| json!(truncation::in_words(l))), "error_names": of(|l| json!(names_of_errors(l))), "threshold": of(|l| json!(l.threshold())), "quantile": of(|l| json!(quantile(l))),
     })
 }
 

@@ -83,7 +83,7 @@ const FIGURES: &[Figure] = &[
     (
         "okl_truncation_error",
         "gauge",
-        "Upper bound on the norm of the difference to the function after the same updates with nothing dropped or merged",
+        "Upper bound on the norm of the difference to the function after the same updates with nothing dropped or merged, since the units or weights of the columns last changed",
         |m| m.published().learner.as_ref().map(|l| l.truncation_error()),
     ),
     ("okl_alert_rate", "gauge", "Share of alerts since the detector has a threshold, rows counted by their weights", |m| {

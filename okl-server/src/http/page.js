@@ -61,7 +61,7 @@ function chart(values, label, format) {
     svg.append(line);
   }
   const [low, high] = [format(Math.min(...known)), format(Math.max(...known))];
-  const range = known.length > 0 ? ` since this page was opened: ${low === high ? low : `${low} to ${high}`}` : "";
+  const range = known.length > 0 ? `; since this page was opened: ${low === high ? low : `${low} to ${high}`}` : "";
   return element("figure", {}, svg, element("figcaption", { textContent: label + range }));
 }
 
@@ -70,7 +70,7 @@ function remember(model) {
   const now = Date.now();
   if (now > history.time) history.rate = (1000 * (model.rows - history.rows)) / (now - history.time);
   [history.rows, history.time] = [model.rows, now];
-  history.errors.push(model.recent_error ?? (model.alert_rate ? model.alert_rate.rate : null));
+  history.errors.push(model.recent_error ?? null);
   if (history.errors.length > HISTORY) history.errors.shift();
   histories.set(model.name, history);
   return history;
@@ -95,17 +95,18 @@ function card(model) {
   const classes = model.classes && model.classes.length > 0;
   const detector = typeof model.threshold === "number";
   const error = classes || detector ? percent : number;
-  const what = classes ? "wrong" : detector ? "alerts" : model.quantile ? "mean pinball loss" : "mean |error|";
+  // What the errors are: of the last 1,000 rows, and of all rows.
+  const [recent, all] = model.error_names || ["error, last 1,000 rows", "error, all rows"];
   const figures = element("dl", {});
   const novelty = model.alert_rate && detector;
   if (novelty) {
     const { rate, requested, bound } = model.alert_rate;
     const sure = bound < Math.min(requested, 1 - requested) ? `guaranteed within ${atMost(100 * bound, 2)} percentage points` : "";
-    figures.append(figure("alert rate", percent(rate), sure), figure("requested", percent(requested)));
+    figures.append(figure("alert rate, all judged rows", percent(rate), sure), figure("requested", percent(requested)));
   } else {
     figures.append(
-      figure(what + ", last 1,000 rows", error(model.recent_error), "each row is scored before it is learned"),
-      figure(what + ", all rows", error(model.error), "each row is scored before it is learned"));
+      figure(recent, error(model.recent_error), "each row is scored before it is learned"),
+      figure(all, error(model.error), "each row is scored before it is learned"));
   }
   figures.append(
     figure("rows", whole(model.rows)),
@@ -129,13 +130,12 @@ function card(model) {
     words.push(`Drift at example ${whole(example)}: the error rose from ${error(before)} to ${error(now)} within 500 examples.`);
   }
   if (model.warming_up) words.push("Warming up: widths and scales are estimated again from the first rows.");
-  if (model.truncation_error === 0) words.push("Truncation error: 0, counted since the units or weights of columns last changed.");
-  if (model.truncation_error > 0) words.push(`Terms dropped or merged, and parts of updates that were not stored, change the function by at most ${atMost(model.truncation_error)} in norm, compared with the same updates and nothing left out.`);
+  if (model.truncation) words.push(model.truncation);
   const detail = element("details", {}, element("summary", { textContent: "Details" }));
   detail.dataset.name = model.name;
   detail.addEventListener("toggle", () => inspect(detail));
   return element("article", {},
-    element("h2", { textContent: model.name }), chart(history.errors, novelty ? "alert rate" : "error of the last 1,000 rows", novelty ? percent : error), figures,
+    element("h2", { textContent: model.name }), chart(history.errors, recent, error), figures,
     ...words.map((text) => element("p", { textContent: text })), alerts(model), detail);
 }
 

@@ -192,6 +192,16 @@ pub fn rate_of(learner: &Learner, of_alerts: bool) -> Option<AlertRate> {
     learner.alert_rate().filter(|_| detects == of_alerts)
 }
 
+/// What the errors of a model are, for its figures: over the last 1,000 rows, and over all rows.
+pub fn names_of_errors(learner: &Learner) -> [&'static str; 2] {
+    match learner.config().loss.reads() {
+        Reads::Sign | Reads::Class => ["wrong, last 1,000 rows", "wrong, all rows"],
+        Reads::Nothing => ["alerts, share of the last 1,000 rows", "alerts, share of all rows"],
+        _ if quantile(learner).is_some() => ["mean pinball loss, last 1,000 rows", "mean pinball loss, all rows"],
+        Reads::Number | Reads::Vector => ["mean |error|, last 1,000 rows", "mean |error|, all rows"],
+    }
+}
+
 /// The quantile that a model predicts; none for other losses. The errors of its rows are pinball losses.
 pub fn quantile(learner: &Learner) -> Option<f64> {
     if let AnyLoss::Quantile { q } = *learner.config().loss { Some(q) } else { None }

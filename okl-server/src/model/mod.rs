@@ -8,6 +8,7 @@ pub mod folder;
 pub mod forms;
 pub mod repeats;
 pub mod state;
+pub mod truncation;
 pub mod waiting;
 mod writer;
 

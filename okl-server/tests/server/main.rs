@@ -10,6 +10,7 @@ mod journal;
 mod labels;
 mod learning;
 mod limits;
+mod live_page;
 mod recovery;
 mod rights;
 mod support;

@@ -73,6 +73,11 @@ impl Family {
     pub fn text(&self) -> String {
         let line = |variant: &Variant| match variant.parameters {
             [] => format!("{} - {}", variant.name, variant.about),
+            // As one word without a space, these could not be broken to the width of a terminal.
+            [_, _, _, _, _, ..] => {
+                let (name, about, keys) = (variant.name, variant.about, variant.parameters.join(", "));
+                format!("{name}:KEY=VALUE,... - {about}; keys: {keys}")
+            }
             parameters => format!("{}:{} - {}", variant.name, written(parameters), variant.about),
         };
         let lines: Vec<String> = self.short_forms().map(line).collect();
