@@ -10,8 +10,8 @@ use indicatif::ProgressBar;
 use okl::{Config, Learner};
 
 use crate::args::Demo;
+use crate::certificates;
 use crate::input::{Chunk, Options, Reader, Schema};
-use crate::inspect;
 use crate::learn::task_of;
 use crate::metrics::{count, figure, percent};
 use crate::random::Random;
@@ -23,8 +23,8 @@ use crate::watch::Watch;
 
 const ROWS: usize = 20_000;
 /// What is known of the runs for their certificates: rows have no weights.
-const UNWEIGHTED: inspect::Measured =
-    inspect::Measured { score_deviation: None, total_loss: None, total_weight: 0.0, weighted: Some(false) };
+const UNWEIGHTED: certificates::Measured =
+    certificates::Measured { score_deviation: None, total_loss: None, total_weight: 0.0, weighted: Some(false) };
 /// The share of novel rows in the stream of the sensors.
 const NOVEL: f64 = 0.01;
 
@@ -170,7 +170,7 @@ fn list_alerts(run: &Run, novel: &[u64]) -> anyhow::Result<()> {
         strongest.iter().filter(injected).count(),
         strongest.len()
     ))?;
-    inspect::certificates(&run.learner, UNWEIGHTED).iter().try_for_each(|line| say(&(table::wrapped(line, "  ") + "\n")))?;
+    certificates::in_words(&run.learner, UNWEIGHTED).iter().try_for_each(|line| say(&(table::wrapped(line, "  ") + "\n")))?;
     say("The five strongest:\n")?;
     for alert in strongest.iter().take(5) {
         let known = if injected(&alert) { "  (injected)" } else { "" };
@@ -195,7 +195,7 @@ fn leave_behind(folder: &Path, adapted: &mut Learned, scheduled: &Run) -> anyhow
     let config = run.learner.config().to_json();
     let decision = run.decision(&schema.names(), "moon")?;
     let report = Report {
-        certificates: &inspect::certificates(&run.learner, run.progress.measured(&run.learner)),
+        certificates: &certificates::in_words(&run.learner, run.progress.measured(&run.learner)),
         rivals: &[("a fixed schedule".to_owned(), &scheduled.history)],
         decision: decision.as_ref(),
         given_json: Some(given),

@@ -7,6 +7,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod args;
+pub mod certificates;
 pub mod clash;
 pub mod command;
 pub mod demo;

@@ -6,7 +6,7 @@ use okl::Learner;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-use crate::inspect::Measured;
+use crate::certificates::Measured;
 use crate::learned_rows::Equal;
 use crate::metrics::{Observed, Target, Task, count, figure, percent};
 

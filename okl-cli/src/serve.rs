@@ -23,6 +23,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::args::{Serve, Task, Token, TokenCommand, all_names};
+use crate::certificates::{self, Measured};
 use crate::filler::{self, Filler};
 use crate::input::{self, Chunk, Features, Format, InputError, Missing, Reader, Rule};
 use crate::settings::{self, Look};
@@ -64,6 +65,10 @@ impl Surface for CommandLine {
         let position = Position { seen: Some(learner.examples()), progress, ..Position::default() };
         // The server counts columns without names from 0 everywhere.
         inspect::as_json(learner, &position, names, |column| names.get(column).cloned().unwrap_or_else(|| column.to_string()))
+    }
+
+    fn truncation(&self, learner: &Learner) -> Option<String> {
+        Some(certificates::truncation(learner, Measured::default()))
     }
 
     fn explain(&self, learner: &Learner, x: &[f64], names: &[String], top: usize) -> okl::Result<Vec<Value>> {

@@ -137,6 +137,11 @@ pub trait Surface: Send + Sync + 'static {
     /// Describes a model: settings, figures, certificates in words.
     fn describe(&self, learner: &Learner, names: &[String]) -> Value;
 
+    /// What terms that are not in a model any more can change in its scores, in words.
+    fn truncation(&self, _: &Learner) -> Option<String> {
+        None
+    }
+
     /// Explains the scores of rows that have the columns of the model: what the offset, the `top` terms and all others add to each score.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::first_rows::estimated;
 use super::{Kept, Session, Which, held_out, kept, task_of};
 use crate::args::{SaveModel, Stream};
+use crate::certificates;
 use crate::clash;
 use crate::command::arguments;
 use crate::device;
@@ -184,7 +185,7 @@ impl Session<'_> {
             training: run.training_summary(&schema.targets),
             held_out,
             not_scored,
-            certificates: inspect::certificates(saved, progress.measured(saved)),
+            certificates: certificates::in_words(saved, progress.measured(saved)),
             warnings: worse
                 .into_iter()
                 .chain(explains_less)

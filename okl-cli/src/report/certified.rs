@@ -6,7 +6,7 @@ use super::chart::Chart;
 use super::curves::{Course, Values, examples_axis, heights, line, series, there, without_the_start};
 use super::history::Point;
 use super::text;
-use crate::inspect::is_useful;
+use crate::certificates::is_useful;
 use crate::metrics::Task;
 
 /// Theta, the threshold, and the alert rate against nu; empty if the loss has no adaptive theta.

@@ -4,7 +4,7 @@ use okl::Learner;
 use okl::loss::Loss;
 use serde::{Deserialize, Serialize};
 
-use crate::inspect::norm;
+use crate::certificates::norm;
 use crate::metrics::Metrics;
 
 /// The largest number of points.

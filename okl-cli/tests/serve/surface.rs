@@ -368,3 +368,39 @@ fn fractions_in_a_table_are_not_new_classes() {
     let told = json_call(&served.address, "GET", "/v1/models/m", &json!({})).unwrap().1;
     assert_eq!(told["classes"], json!(["u", "2.5"]));
 }
+
+/// The certificate starts again at 0 when the units of the columns change: the live page must not say that the model is exact, and a bound holds
+/// from that example on. The sentence is that of `okl inspect`.
+#[test]
+fn what_was_dropped_is_said_since_the_units_changed() {
+    let folder = Folder::new("dropped");
+    let served = Served::start(&folder, &[]);
+    let ask = |path: &str| json_call(&served.address, "GET", path, &json!({})).unwrap().1;
+    let detector = json!({ "loss": "density:0.05", "kernel": "gaussian", "scale": "auto", "budget": "window:100" });
+    json_call(&served.address, "PUT", "/v1/models/m", &json!({ "config": detector })).unwrap();
+    let mut seen = [false; 4];
+    for block in 0..120 {
+        let scale = if block < 40 { 1.0 } else { 50.0 };
+        let number = |i: u64| f64::from(u32::try_from(i).unwrap());
+        let rows: Vec<[f64; 2]> =
+            (64 * block..64 * (block + 1)).map(|i| [scale * (0.7 * number(i)).sin(), scale * (0.31 * number(i)).cos()]).collect();
+        json_call(&served.address, "POST", "/v1/models/m/learn", &json!({ "rows": rows })).unwrap();
+        let told = ask("/v1/models/m");
+        let (lost, since) = (told["truncation_error"].as_f64().unwrap(), told["certified_since"].as_u64().unwrap());
+        let said = told["truncation"].as_str().unwrap();
+        let at = match since {
+            0..1000 => format!(" since example {since}"),
+            _ => format!(" since example {},{:03}", since / 1000, since % 1000),
+        };
+        match (lost == 0.0, since == 0) {
+            (true, true) => assert_eq!(said, "Scores have no truncation error."),
+            (true, false) => assert!(said.starts_with(&format!("The updates{at} have no truncation error.")), "{told}"),
+            (false, true) => assert!(said.starts_with("Terms dropped or merged") && !said.contains("since"), "{told}"),
+            (false, false) => assert!(said.starts_with("Terms dropped or merged"), "{told}"),
+        }
+        assert!(lost == 0.0 || since == 0 || said.contains(&at) || said.contains("No useful bound"), "{told}");
+        assert_eq!(ask("/v1/models/m/inspect")["certificates"][0], told["truncation"]);
+        seen[2 * usize::from(lost == 0.0) + usize::from(since == 0)] = true;
+    }
+    assert_eq!(seen, [true; 4], "every case occurs");
+}

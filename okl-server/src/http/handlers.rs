@@ -15,7 +15,7 @@ use crate::background::guarded;
 use crate::model::columns::{self, Absent};
 use crate::model::figures::{names_of_errors, quantile, rate_of};
 use crate::model::folder::Settings;
-use crate::model::{LabelRequest, LearnRequest, Model, Published, truncation};
+use crate::model::{LabelRequest, LearnRequest, Model, Published};
 use crate::refusal::{Answered, Refusal};
 use crate::registry::{Given, Slot};
 use crate::rows::Rows;
@@ -113,7 +113,7 @@ pub(super) fn figures(model: &Model) -> Value {
         "eta": of(|l| json!(l.eta())), "classes": classes, "positive": positive, "warming_up": of(|l| json!(l.warming_up())),
         "alert_rate": of(|l| rate_json(l, true)), "outside_rate": of(|l| rate_json(l, false)),
         "truncation_error": of(|l| json!(l.truncation_error())), "certified_since": of(|l| json!(l.certified_since())),
-        "truncation": of(|l| json!(truncation::in_words(l))), "error_names": of(|l| json!(names_of_errors(l))), "threshold": of(|l| json!(l.threshold())), "quantile": of(|l| json!(quantile(l))),
+        "truncation": learner.as_deref().and_then(|l| model.surface.truncation(l)), "error_names": of(|l| json!(names_of_errors(l))), "threshold": of(|l| json!(l.threshold())), "quantile": of(|l| json!(quantile(l))),
     })
 }
 

@@ -8,7 +8,6 @@ pub mod folder;
 pub mod forms;
 pub mod repeats;
 pub mod state;
-pub mod truncation;
 pub mod waiting;
 mod writer;
 
@@ -143,6 +142,8 @@ pub struct Model {
     pub settings: Settings,
     /// The counts of this model.
     pub counts: Arc<Counts>,
+    /// What the command line lends.
+    pub surface: Arc<dyn Surface>,
     /// Predictions of any model: they share the processors.
     predictions: Arc<Predictions>,
     published: RwLock<Arc<Published>>,
@@ -177,6 +178,7 @@ impl Model {
             name: name.into(),
             settings: loaded.settings.clone(),
             counts: Arc::default(),
+            surface: Arc::clone(&surface),
             predictions: Arc::clone(predictions),
             published: RwLock::default(),
             events: Events::default(),

@@ -4,52 +4,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, Running};
 
-/// Rows of two columns; the numbers grow by `scale`.
-fn readings(from: u64, count: u64, scale: f64) -> Vec<[f64; 2]> {
-    (from..from + count).map(|i| [scale * (i as f64 * 0.7).sin(), scale * (i as f64 * 0.31).cos()]).collect()
-}
-
 fn model(server: &Running) -> Value {
     server.get("/v1/models").good()["models"][0].clone()
-}
-
-fn said(model: &Value) -> &str {
-    model["truncation"].as_str().unwrap()
-}
-
-/// The certificate starts again at 0 when the units of the columns change: the page must not say that no term was ever dropped, and a bound holds
-/// from that example on.
-#[test]
-fn what_was_dropped_is_said_since_the_units_changed() {
-    let folder = Folder::new();
-    let server = Running::start(&folder);
-    let detector = json!({ "loss": "density:0.05", "kernel": "gaussian", "scale": "auto", "budget": "window:100" });
-    server.put("/v1/models/m", &json!({ "config": detector })).good();
-    let mut seen = [false; 4];
-    for block in 0..120 {
-        let scale = if block < 40 { 1.0 } else { 50.0 };
-        server.post("/v1/models/m/learn", &json!({ "rows": readings(64 * block, 64, scale) })).good();
-        let told = model(&server);
-        let (lost, since) = (told["truncation_error"].as_f64().unwrap(), told["certified_since"].as_u64().unwrap());
-        let at = match since {
-            0..1000 => format!(" since example {since}"),
-            _ => format!(" since example {},{:03}", since / 1000, since % 1000),
-        };
-        match (lost == 0.0, since == 0) {
-            (true, true) => assert_eq!(said(&told), "No term has been dropped or merged: scores have no truncation error."),
-            (true, false) => {
-                assert!(said(&told).starts_with(&format!("No term has been dropped or merged{at}. The effect of what")), "{told}")
-            }
-            (false, true) => {
-                assert!(said(&told).contains("change a score by at most") && !said(&told).contains("since"), "{told}")
-            }
-            (false, false) => {
-                assert!(said(&told).starts_with(&format!("Terms dropped or merged{at} change a score by at most")), "{told}")
-            }
-        }
-        seen[2 * usize::from(lost == 0.0) + usize::from(since == 0)] = true;
-    }
-    assert_eq!(seen, [true; 4], "every case occurs");
 }
 
 /// The caption of a detector's chart: what is drawn is the share of alerts in the last 1,000 rows, and not the rate of the certificate.
