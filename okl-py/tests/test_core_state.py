@@ -389,7 +389,8 @@ def test_the_norm_of_a_bank_is_an_upper_bound_and_says_so(tmp_path) -> None:
     assert "No term has been dropped or merged." in shown  # true: parts of updates were left out
     stated = shown.split("The bound on the change of a score is ")[1].split(";")[0]
     assert float(stated) == pytest.approx(m.truncation_error, rel=1e-3)
-    bound = shown.split("the bound on the norm of the last hypothesis of the leading setting is ")[1].removesuffix(".")
+    words = "the bound on the norm of the last hypothesis of the leading setting is "
+    bound = shown.split(words)[1].removesuffix(".")
     assert float(bound.split()[0].rstrip(".")) ** 2 == pytest.approx(m.norm2, rel=1e-2)
 
 
