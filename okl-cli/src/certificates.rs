@@ -56,8 +56,12 @@ fn regret(learner: &Learner, measured: Measured) -> Option<String> {
     let [norm, offset] = [learner.norm_bound(), offset].map(Shown::at_most);
     let bound = learner.regret_bound(norm.value, offset.value).filter(|bound| *bound < loss)?;
     // Losses that the regret counts are times the weights of rows and classes; penalties are times those of classes.
-    let rows = if measured.weighted == Some(true) { ", each times the weight of its row," } else { "" };
     let classes = if config.class_weight.is_none() { "" } else { ", each times the weight of its class," };
+    let rows = match (measured.weighted == Some(true), classes.is_empty()) {
+        (true, true) => ", each times the weight of its row,",
+        (true, false) => ", each times the weight of its row and that of its class,",
+        (false, _) => "",
+    };
     let of = if measured.weighted == Some(true) { "unit of weight" } else { "example" };
     let on_update = match config.shrink {
         Shrink::Always => "",
@@ -86,14 +90,16 @@ fn regret(learner: &Learner, measured: Measured) -> Option<String> {
         false => (format!("at most {} more than", at_most(bound)), at_most(bound / measured.total_weight)),
         true => (format!("at least {} less than", at_least(-bound)), at_least(-bound / measured.total_weight)),
     };
+    // The sum of the weights of the classes is not kept.
+    let each = if classes.is_empty() { format!(": {each} per {of}") } else { String::new() };
     // While one class is known, the loss compares it with a class not yet seen, for the fixed function as for the model.
     let unseen = match config.classes.is_none() && config.loss.reads() == Reads::Class {
         true => " While only one class was known, the losses of both also count a class not yet seen as a score of 0.",
         false => "",
     };
     Some(format!(
-        "{whose}{rows}{penalties}{on_update}{classes} add up to {side} those of the best fixed function{of_kernel} with a norm of up to {}{with_offset}{own}: \
-         {each} per {of}.{unseen}",
+        "{whose}{rows}{penalties}{on_update}{classes} add up to {side} those of the best fixed function{of_kernel} with a norm of up to {}{with_offset}{own}\
+         {each}.{unseen}",
         norm.text
     ))
 }
@@ -192,19 +198,22 @@ pub fn truncation(learner: &Learner, measured: Measured) -> String {
         }
         change => format!(
             "{what} are not in the model. No useful bound on the effect is known. {}",
-            large_bound(learner, change.unwrap_or(lost), change.is_some(), norm, measured)
+            large_bound(learner, (change.unwrap_or(lost), change.is_some()), norm, if all { "" } else { &since }, measured)
         ),
     }
 }
 
 /// The truncation error where it is too large to be useful, beside what it is compared with.
-fn large_bound(learner: &Learner, bound: f64, of_scores: bool, norm: f64, measured: Measured) -> String {
+/// `since` says from which example on it counts; empty if from the first.
+fn large_bound(learner: &Learner, (bound, of_scores): (f64, bool), norm: f64, since: &str, measured: Measured) -> String {
     let what = if of_scores { "The bound on the change of a score" } else { "The bound on the change of the function, in norm," };
     let beside = match measured.score_deviation.filter(|_| of_scores) {
         Some(deviation) => format!("the standard deviation of the scores is {}", figure(deviation)),
         None => format!("the bound on the norm of {} is {}", whose_norm(learner), at_most(norm)),
     };
-    format!("{what} is {}; {beside}.", at_most(bound))
+    // What was dropped before the certificate began again is not in the bound.
+    let by = if since.is_empty() { String::new() } else { format!(" by what was dropped or merged {since}") };
+    format!("{what}{by} is {}; {beside}.", at_most(bound))
 }
 
 /// The changes of terms that the truncation error accounts for. A member that was frozen has the losses that it had in its bank.

@@ -387,11 +387,16 @@ impl Past {
         let found: Vec<String> = self.summary.outputs.iter().zip(&progressive.outputs).filter_map(of_output).collect();
         let all = if self.can_save_all && order == Order::File { SAVES_ALL } else { "" };
         (!found.is_empty()).then(|| {
+            // R² of a sample can be far from that of all rows, where a few large targets have most of the variance.
+            let sampled = match self.rows < self.drawn_from {
+                true => " R² of a sample depends on its few largest targets: okl evaluate measures all rows.",
+                false => "",
+            };
             format!(
-                "By squared error, which this run minimises, the final model predicts past rows worse than the mean of their targets does: {} ({} \
-                 were tried). {}{all}",
-                found.join("; "),
+                "By squared error, which this run minimises, the final model predicts the past rows that were tried ({}) worse than the mean of their \
+                 targets does: {}.{sampled} {}{all}",
                 self.of_rows(),
+                found.join("; "),
                 order.advice(false)
             )
         })

@@ -208,6 +208,16 @@ pub fn fill_rows<'py>(learner: &Bound<'py, crate::learner::Learner>, X: &Bound<'
     Ok(filling.x().to_vec().into_pyarray(X.py()).reshape(shape)?.into_any())
 }
 
+/// Rows, filled as `predict` of `learner` fills them: from all rows that it knows.
+#[pyfunction]
+#[allow(non_snake_case)]
+pub fn fill_known<'py>(learner: &Bound<'py, crate::learner::Learner>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let (gaps, held) = (&learner.get().gaps, Rows::new(X, true)?);
+    let Some(filling) = gaps.fill(&held.view(), 0)? else { return Ok(X.clone()) };
+    let shape = [filling.rows(), filling.features()];
+    Ok(filling.x().to_vec().into_pyarray(X.py()).reshape(shape)?.into_any())
+}
+
 /// From now on, `learner` fills NaN as `other` does.
 #[pyfunction]
 pub fn fill_as(learner: &Bound<'_, crate::learner::Learner>, other: &Bound<'_, crate::learner::Learner>) {

@@ -252,6 +252,34 @@ def test_predictions_are_filled_from_the_rows_that_were_learned() -> None:
     assert np.array_equal(model.predict([[NAN, 1.0], [1.0, NAN]]), model.predict([[2.0, 1.0], [1.0, 6.0]]))
 
 
+def filled_from_the_whole(x: np.ndarray, rule: str) -> np.ndarray:
+    """Rows in which NaN is the mean, or the last number, of its column, with a column of indicators for each column with NaN."""
+    last = [column[~np.isnan(column)][-1] for column in x.T]
+    known = np.nanmean(x, axis=0) if rule.startswith("mean") else np.array(last)
+    absent = np.isnan(x)
+    filled = np.where(absent, known, x)
+    return np.hstack([filled, absent[:, absent.any(axis=0)]]) if rule.endswith("indicator") else filled
+
+
+def test_what_fit_measures_holds_for_rows_with_nan() -> None:
+    """The share of learned rows below the threshold of a detector, and the error of the search of a regressor, are those of `predict`."""
+    pytest.importorskip("sklearn")
+    rng = np.random.default_rng(0)
+    t = np.arange(4000)
+    season = 20 + 8 * np.sin(2 * np.pi * t / 48)
+    x = season[:, None] + rng.normal(0, 0.5, (4000, 2))
+    x[rng.random(4000) < 0.1, 0] = np.nan
+    for rule in ("last", "mean", "mean+indicator"):
+        detector = okl.NoveltyDetector(nu=0.01, missing=rule, random_state=0).fit(x[:2000])
+        assert (detector.predict(x[:2000]) == -1).mean() == pytest.approx(0.01, abs=0.001)
+        assert (detector.predict(x[2000:]) == -1).mean() < 0.03
+        model = okl.KernelRegressor(missing=rule, random_state=0).fit(x[:2000, :1], season[:2000])
+        (loss,) = [
+            tried["loss"] for tried in model.search_ if tried["chosen"]
+        ]  # half of the squared error of targets of variance 1
+        assert model.score(x[2000:, :1], season[2000:]) == pytest.approx(1 - 2 * loss, abs=0.1)
+
+
 def test_scikit_learn_estimators_take_nan() -> None:
     pytest.importorskip("sklearn")
     from sklearn.utils import get_tags
@@ -265,10 +293,12 @@ def test_scikit_learn_estimators_take_nan() -> None:
         model.partial_fit(x[:50], y[:50]).partial_fit(x[50:], y[50:])
         plain = okl.KernelRegressor(normalize_y=False).partial_fit(by_hand(x, rule), y)
         assert model.learner_.coefficients == pytest.approx(plain.learner_.coefficients, abs=1e-9)
-        # A fixed set is filled once, in its order.
+        # A fixed set is filled from the whole set, as the rows of predict are.
         fitted = okl.KernelRegressor(missing=rule, **FIT).fit(x, y)
-        other = okl.KernelRegressor(**FIT).fit(by_hand(x, rule), y)
+        whole = filled_from_the_whole(x, rule)
+        other = okl.KernelRegressor(**FIT).fit(whole, y)
         assert fitted.learner_.coefficients == pytest.approx(other.learner_.coefficients, abs=1e-9)
+        assert fitted.predict(x) == pytest.approx(other.predict(whole), abs=1e-9)
         assert np.isfinite(fitted.predict(x)).all()
         assert np.isfinite(okl.NoveltyDetector(missing=rule).fit(x).score_samples(x)).all()
     two = okl.KernelClassifier(missing="zero", **FIT).fit(x, y > 1)

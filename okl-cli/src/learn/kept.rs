@@ -15,7 +15,7 @@
 //! - to know the last rows best is of no use in this file: in the random order, rows that are new are predicted no worse than in the order of
 //!   the file;
 //! - one model can explain the file: its error on the last tenth of the order is at most half of that of the trivial prediction (the most
-//!   frequent class, or the mean of the targets);
+//!   frequent class, or the mean of the targets), and so is its error on the last rows of the file, which it has learned;
 //! - within the file, fixed models of this kind predicted later rows no worse than fixed models of the other kind ([`super::later_rows`]). A small
 //!   error in the order of the file is that of a model that goes on learning. It does not say that a fixed model of the last rows is good.
 //!
@@ -226,7 +226,9 @@ pub fn replay(
     let file_order_error = in_order.filter(|_| in_file_order);
     let clearly_better = compared.clearly_better();
     let order_is_no_help = random_order_error.zip(file_order_error).is_some_and(|(random, file)| random <= file);
-    let explains = compared.all_at_last.zip(trivial_error).is_some_and(|(all, trivial)| 2.0 * all <= trivial);
+    let last_rows = LastRows::measure(run, &other.learner, sample, &fill)?;
+    let half_of_trivial = |error: Option<f64>| error.zip(trivial_error).is_some_and(|(all, trivial)| 2.0 * all <= trivial);
+    let explains = half_of_trivial(compared.all_at_last) && half_of_trivial(last_rows.all_error);
     let candidate = task != Task::Novelty && clearly_better && wanted != SaveModel::All;
     let late_change = match candidate && !order_is_no_help {
         true => LateChange::find(run, &other.learner, sample, &fill)?,
@@ -264,7 +266,7 @@ pub fn replay(
         clearly_better,
         later_rows,
         late_change,
-        last_rows: LastRows::measure(run, &other.learner, sample, fill)?,
+        last_rows,
         several_passes: run.training.is_some(),
         several_targets: task == Task::Numbers && run.learner.outputs() > 1,
         seconds: begun.elapsed().as_secs_f64(),

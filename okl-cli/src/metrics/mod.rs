@@ -17,7 +17,7 @@ pub use classes::MOST_CLASSES;
 pub use okl::means::WINDOW;
 pub use summary::{
     Auc, ClassFigures, ClassSummary, Confusion, Coverage, NotLearned, OutputSummary, Residuals, Summary, at_least, at_most,
-    bound, count, figure, percent, right,
+    bound, count, figure, percent, right, shortened,
 };
 
 use classes::ClassCounts;

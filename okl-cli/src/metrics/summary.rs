@@ -418,10 +418,17 @@ fn grouped(text: &str) -> String {
 
 /// Cuts a text to this many columns and replaces control characters.
 fn cut(name: &str, columns: usize) -> String {
-    let clean = |c: char| if c.is_control() { '?' } else { c };
-    let long = name.chars().count() > columns;
-    let kept: String = name.chars().take(if long { columns - 1 } else { columns }).map(clean).collect();
-    if long { kept + "…" } else { kept }
+    shortened(name, columns).chars().map(|c: char| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// The text, or its beginning and its end if it has more than `most` characters: long names often differ at their end alone.
+pub fn shortened(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.into();
+    }
+    let end = (most - 1) / 2;
+    text.chars().take(most - 1 - end).chain(['…']).chain(text.chars().skip(count - end)).collect()
 }
 
 fn or_dash(value: Option<f64>, show: fn(f64) -> String) -> String {

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use super::axis::{Axis, Unit, range};
 use super::chart::frame;
 use super::text;
+use crate::metrics;
 
 /// Cells of the grid along each side.
 pub const GRID: usize = 120;
@@ -110,13 +111,13 @@ impl Decision {
         let label = format!("decision regions over {} and {}", self.names[0], self.names[1]);
         html! {
             figure.chart.regions {
-                p.measures { "↑ " (text::short(&self.names[1], 40)) }
-                (frame(&drawing, &x.ticks(6), &y.ticks(6), &text::short(&self.names[0], 40), None, &label))
+                p.measures { "↑ " (metrics::shortened(&self.names[1], 40)) }
+                (frame(&drawing, &x.ticks(6), &y.ticks(6), &metrics::shortened(&self.names[0], 40), None, &label))
             }
             div.beside {
                 ul.legend {
                     @for (look, name) in self.legend() {
-                        li { i class={ "swatch " (self.class(look)) } {} (text::short(&name, 40)) }
+                        li { i class={ "swatch " (self.class(look)) } {} (metrics::shortened(&name, 40)) }
                     }
                     @if let Some(left) = self.classes().checked_sub(MOST_NAMED).filter(|left| *left > 0) {
                         li { "and " (left) " more" }

@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::chart::Chart;
 use super::{Report, certified, curves, tables, text};
-use crate::metrics::{Coverage, Measure, OutputSummary, Summary, Task, right};
+use crate::metrics::{self, Coverage, Measure, OutputSummary, Summary, Task, right};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -267,7 +267,7 @@ fn number_tiles(report: &Report<'_>) -> Vec<Markup> {
     let pinball = |(o, q): (&OutputSummary, f64)| {
         tile(
             text::or_none(o.pinball, text::figure),
-            &format!("mean quantile loss of {}", text::short(&o.name, 20)),
+            &format!("mean quantile loss of {}", metrics::shortened(&o.name, 20)),
             &format!("pinball, q = {q}"),
         )
     };
@@ -285,7 +285,7 @@ fn coverage_tile(name: &str, coverage: &Coverage) -> Markup {
     let by_weight = if coverage.weighted { " by weight" } else { "" };
     tile(
         text::percent(coverage.seen),
-        &format!("of targets{by_weight} at or below the score of {}", text::short(name, 20)),
+        &format!("of targets{by_weight} at or below the score of {}", metrics::shortened(name, 20)),
         &note,
     )
 }

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::axis::{Axis, Unit};
 use super::chart::frame;
-use super::text::{self, short};
-use crate::metrics::{ClassSummary, Confusion, OutputSummary, Residuals};
+use super::text;
+use crate::metrics::{ClassSummary, Confusion, OutputSummary, Residuals, shortened};
 use crate::settings::{Table, learned};
 
 /// The largest number of outputs whose residuals are drawn.
@@ -23,7 +23,7 @@ fn table(caption: &str, head: &[&str], rows: &[(&str, Vec<String>)]) -> Markup {
                     thead { tr { @for name in head { th scope="col" { (name) } } } }
                     tbody {
                         @for (name, cells) in rows {
-                            tr { th scope="row" { (short(name, 28)) } @for cell in cells { td { (cell) } } }
+                            tr { th scope="row" { (shortened(name, 28)) } @for cell in cells { td { (cell) } } }
                         }
                     }
                 }
@@ -47,7 +47,7 @@ pub(super) fn confusion(classes: &ClassSummary) -> Markup {
                     thead {
                         tr {
                             th.corner scope="col" { "was ↓ said →" }
-                            @for name in names { th scope="col" { span { (short(name, 14)) } } }
+                            @for name in names { th scope="col" { span { (shortened(name, 14)) } } }
                         }
                     }
                     tbody { @for (i, (name, row)) in names.iter().zip(counts).enumerate() { (confusion_row(i, name, row)) } }
@@ -70,7 +70,7 @@ fn confusion_row(i: usize, name: &str, counts: &[f64]) -> Markup {
             }
         }
     };
-    html! { tr { th scope="row" { (short(name, 20)) } @for of in counts.iter().enumerate() { (cell(of)) } } }
+    html! { tr { th scope="row" { (shortened(name, 20)) } @for of in counts.iter().enumerate() { (cell(of)) } } }
 }
 
 fn confusion_caption(classes: &ClassSummary) -> Markup {
@@ -91,8 +91,8 @@ fn confusion_caption(classes: &ClassSummary) -> Markup {
         @if classes.is_weighted() { ", counted by its weight" }
         "; cells are shaded by their share of the row. "
         @if let Some((i, j, n)) = worst {
-            "The most frequent mistake: " (how_many(n)) " of " b { (short(&names[i], 28)) } " were predicted as "
-            b { (short(&names[j], 28)) } "."
+            "The most frequent mistake: " (how_many(n)) " of " b { (shortened(&names[i], 28)) } " were predicted as "
+            b { (shortened(&names[j], 28)) } "."
         } @else if some {
             "No example was predicted wrongly."
         } @else {
@@ -198,7 +198,7 @@ fn residual_chart(name: &str, r: &Residuals, weighted: bool) -> Markup {
     );
     html! {
         figure.chart {
-            h3 { "Residuals of " (short(name, 40)) }
+            h3 { "Residuals of " (shortened(name, 40)) }
             p.measures { "share of examples per bar" @if weighted { ", by weight" } }
             (plot)
             figcaption { (caption) }

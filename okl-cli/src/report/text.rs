@@ -11,14 +11,6 @@ pub fn visible(text: &str) -> String {
     text.replace(hidden, "\u{fffd}")
 }
 
-/// Cuts the text to `most` characters.
-pub fn short(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.into();
-    }
-    text.chars().take(most - 1).chain(['…']).collect()
-}
-
 /// A number with four significant digits; an exponent is written as × 10ⁿ.
 pub fn figure(value: f64) -> String {
     typeset(&metrics::figure(value))

@@ -128,6 +128,32 @@ fn the_regret_with_scaled_targets_names_their_unit() {
     }
 }
 
+/// The bounded losses are times the weights of rows and of classes: the same bound is stated where the product stands in the column of weights.
+#[test]
+fn the_regret_with_weights_of_rows_and_classes_names_both() {
+    let folder = Folder::new("certificates-weights");
+    let model = folder.path("m.okl");
+    let mut random = Random(12);
+    let rows: Vec<(f64, bool, f64)> =
+        (0..2000).map(|_| (4.0 * random.next(), random.next() < 0.3, 0.25 + 0.5 * random.next())).collect();
+    let table = |of_class: f64| {
+        rows.iter().fold(String::from("x,y,w\n"), |text, (x, rare, w)| {
+            let (class, weight) = if *rare { ("yes", w * 1.0) } else { ("no", w * of_class) };
+            format!("{text}{x:.3},{class},{weight:.17}\n")
+        })
+    };
+    let (given, times) = (folder.write("g.csv", table(1.0)), folder.write("t.csv", table(0.125)));
+    let settings = ["--loss", "hinge", "--kernel", "gaussian:1", "--step", "constant:0.05", "--lambda", "0", "--weight", "w"];
+    let learn = |data: &str, more: &[&str]| {
+        certificates(&[&["learn", data, "--target", "y"][..], &settings, &PLAIN, more].concat(), &model)
+    };
+    let (both, product) = (learn(&given, &["--class-weight", "yes=8,no=1"]), learn(&times, &[]));
+    let words = "Losses, each times the weight of its row and that of its class, and penalties, each times the weight of its class, add up to ";
+    assert!(both.contains(words) && !both.contains("per unit of weight"), "{both}");
+    assert!(product.contains("Losses, each times the weight of its row, and penalties add up to "), "{product}");
+    assert_eq!(number_after(&both, "add up to at most "), number_after(&product, "add up to at most "));
+}
+
 /// The norm that is shown is that of the last hypothesis. Where an average predicts, scores change by more; with an operator each output has a factor of its
 /// own.
 #[test]

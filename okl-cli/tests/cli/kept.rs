@@ -206,6 +206,32 @@ fn advice_about_a_poor_final_model_names_flags_that_are_taken() {
     assert!(continued.contains("groups, seasons, time order") && !continued.contains(all), "{continued}");
 }
 
+/// Rows in no order whose boundary turns by 80 degrees at 60 % of the file: one model explains more than half of the file, but not
+/// its last rows. Fixed models within the file show that the model after the last row is the better one for the next rows.
+#[test]
+fn a_change_that_one_model_does_not_explain_leaves_the_last_model() {
+    let folder = Folder::new("kept-changed");
+    let mut random = Random(4);
+    let mut row = |i: usize| {
+        let [a, b, c, d] = [(); 4].map(|()| 2.0 * random.next() - 1.0);
+        let up = if i < 6000 { a + b > 0.0 } else { a > 0.7 * b };
+        format!("{a:.4},{b:.4},{c:.4},{d:.4},{}\n", if up { "up" } else { "down" })
+    };
+    let rows: Vec<String> = (0..12_000).map(&mut row).collect();
+    let table = |rows: &[String]| String::from("a,b,c,d,y\n") + &rows.concat();
+    let (data, next) = (folder.write("past.csv", table(&rows[..10_000])), table(&rows[10_000..]));
+    let (next_file, auto, all) = (folder.write("next.csv", &next), folder.path("auto.okl"), folder.path("all.okl"));
+    let kept = json(&["learn", &data, "--target", "y", "-o", &auto])["saved_model"].clone();
+    succeed(&["learn", &data, "--target", "y", "-o", &all, "--save-model", "all"]);
+    let number = |name: &str| kept[name].as_f64().unwrap();
+    // The case of the rule: the file is explained, its last rows are not, and the change is too small for a late change.
+    assert!(2.0 * number("all_error_on_last_tenth") <= number("trivial_error") && kept["late_change"].is_null(), "{kept}");
+    assert!(2.0 * kept["last_rows"]["all_error"].as_f64().unwrap() > number("trivial_error"), "{kept}");
+    assert_eq!((kept["model"].as_str(), kept["clearly_better"].as_bool()), (Some("recent"), Some(true)), "{kept}");
+    let (of_auto, of_all) = (error_of(&auto, &next_file, &next), error_of(&all, &next_file, &next));
+    assert!(of_auto < 0.1 && of_all > 2.0 * of_auto, "{of_auto} {of_all}");
+}
+
 /// Rows in no order whose classes change places near the end of the file: one model explains most of the file, and the places where learning is
 /// stopped are before the change. The last rows show it.
 #[test]

@@ -200,7 +200,8 @@ SHARED = {
     missing : str or None, default=None
         What NaN in X becomes: "mean" or "last" (the mean, or the last value, of the column over the rows learned before; 0 before the
         first value), "zero", or one of these with "+indicator": one more feature for each column with NaN, which is 1 where the
-        value is missing. `fit` fills its rows once, in their order; `predict` fills from the rows that were learned. None: NaN is refused.
+        value is missing. `fit` fills its rows from all of them, with the mean or the last value of each column, and `predict` with these, too. "last" is
+        therefore for streams, where the value of the row before is known. None: NaN is refused.
         Sparse matrices are not filled.
 """,
     "learner params": """

@@ -40,8 +40,8 @@ impl RowWeights {
         } else {
             (mean > FAR).then(|| {
                 format!(
-                    "the weights of {rows} learned rows have a mean of {}; a weight multiplies the step of its row, so steps are much too long: divide \
-                     all weights by their mean",
+                    "the weights of {rows} learned rows have a mean of {}; a weight multiplies the step of its row, so steps are that many times \
+                     as long, which can spoil the model: compare with the weights divided by their mean",
                     shown(mean)
                 )
             })
@@ -79,7 +79,7 @@ mod tests {
         assert!(
             said(&[1000.0, 500.0], 20)
                 .unwrap()
-                .contains("a mean of 750; a weight multiplies the step of its row, so steps are much too long")
+                .contains("a mean of 750; a weight multiplies the step of its row, so steps are that many times as long")
         );
     }
 }

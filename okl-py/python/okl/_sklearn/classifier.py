@@ -55,7 +55,7 @@ def _gives_probabilities(estimator: KernelClassifier) -> bool:
 FAR_WEIGHT = 10.0
 """A mean weight is far from 1 if it is this many times as large or small, as in okl/src/learner/row_weights.rs."""
 
-ROW_WEIGHTS = r"the weights of [\d,]+ learned rows [^;]+; a weight multiplies [^;]+: divide all weights by (?:the largest one|their mean)"
+ROW_WEIGHTS = r"the weights of [\d,]+ learned rows [^;]+; a weight multiplies [^;]+: (?:divide all weights by the largest one|compare with the weights divided by their mean)"
 WEIGHTS_FINDING = re.compile(f"{ROW_WEIGHTS}; |(?:; )?{ROW_WEIGHTS}")
 """The learner's finding about the weights of its rows, with the separator from another finding."""
 

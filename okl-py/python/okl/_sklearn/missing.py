@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from okl._okl import Learner, fill_as, fill_rows
+from okl._okl import Learner, fill_as, fill_known, fill_rows
 from okl._sklearn import words
 
 
@@ -22,8 +22,8 @@ class FillsMissing:
         return self.missing is not None and not words.is_word(self.missing, "refuse")
 
     def _filled_set(self, rows: Any) -> tuple[Any, Learner | None]:
-        """The rows of a fixed set without NaN, filled once and in their order, and a learner that knows what they were filled
-        from; None where NaN is refused."""
+        """The rows of a fixed set without NaN, filled from the whole set, as `predict` fills its rows, and a learner that knows what they were
+        filled from; None where NaN is refused. So what is measured in `fit` holds for `predict`."""
         if not self._fills():
             return rows, None
         if self._continues():
@@ -31,7 +31,8 @@ class FillsMissing:
                 "missing: fit with warm_start=True does not fill NaN; use partial_fit, or fill X first"
             )
         filler = Learner(missing=self.missing)
-        return fill_rows(filler, rows), filler
+        fill_rows(filler, rows)
+        return fill_known(filler, rows), filler
 
     def _fill_as(self, filler: Learner | None) -> None:
         if filler is not None:
