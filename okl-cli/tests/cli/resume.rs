@@ -624,7 +624,7 @@ fn rows_that_are_appended_after_several_passes_are_new() {
             // A bad row ends the first pass: the last checkpoint stays.
             let bad = folder.write("bad.csv", rows(420) + "1,2,no number,n\n" + &row(421));
             let on = ["learn", &bad, "--resume", &model, "--continue", "-o", &cut, "--checkpoint-every", "50", "--quiet"];
-            fail(&on, 1, &["line 422", "the last checkpoint, after 100 rows"]);
+            fail(&on, 1, &["line 422", "the last checkpoint, after 50 rows"]);
         }
         succeed(&["learn", &grown, "--resume", &cut, "--continue", "--quiet", "-o", &two]);
         assert!(bytes(&end) == bytes(&two), "pass {pass}");
