@@ -168,7 +168,7 @@ fn a_file_in_which_all_weights_are_0_is_named_as_such() {
 fn alerts_on_rows_of_weight_0_are_named_in_the_report() {
     let folder = Folder::new("weightless-alerts");
     let mut random = Random(4);
-    let weight = |i: usize| usize::from(i % 5 != 0);
+    let weight = |i: usize| usize::from(!i.is_multiple_of(5));
     let rows: String = (0..1500).map(|i| format!("{:.4},{:.4},{}\n", random.next(), random.next(), weight(i))).collect();
     let data = folder.write("d.csv", format!("a,b,w\n{rows}"));
     let (predictions, page) = (folder.path("p.csv"), folder.path("r.html"));
