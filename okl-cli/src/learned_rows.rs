@@ -173,12 +173,21 @@ impl Repeats {
         Repeats(learned.marks().map(|mark| (mark, Times { before: true, now: 0 })).collect())
     }
 
+    /// Adds a row that was learned in the part of the run before an interruption.
+    pub fn add_earlier(&mut self, chunk: &Chunk, row: usize, task: Task) {
+        self.enter(chunk, row..row + 1, task, |times| times.before = true);
+    }
+
     /// Adds rows of a chunk that are learned, in this order.
     pub fn add(&mut self, chunk: &Chunk, rows: std::ops::Range<usize>, task: Task) {
+        self.enter(chunk, rows, task, |times| times.now += 1);
+    }
+
+    fn enter(&mut self, chunk: &Chunk, rows: std::ops::Range<usize>, task: Task, count: impl Fn(&mut Times)) {
         for mark in rows.filter(|row| chunk.is_example(*row)).filter_map(|row| chunk.mark(row, task)) {
             let mark = mark >> DROPPED;
             if self.0.len() < MOST || self.0.last_key_value().is_some_and(|(largest, _)| mark <= *largest) {
-                self.0.entry(mark).or_default().now += 1;
+                count(self.0.entry(mark).or_default());
             }
             if self.0.len() > MOST {
                 self.0.pop_last();

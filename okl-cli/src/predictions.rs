@@ -101,6 +101,21 @@ impl Layout {
         names
     }
 
+    /// The columns of the data in a table that an earlier run of the same model has written. None if the table cannot belong to this model.
+    fn kept_of_earlier(&self, header: &[String]) -> Option<Vec<String>> {
+        (0..header.len()).find_map(|columns| {
+            let found = header.get(1..1 + columns)?;
+            let others = &header[1 + columns..];
+            let plain = |name: &String| match name.strip_prefix("kept_") {
+                Some(plain) if others.iter().any(|other| other == plain) => plain.to_owned(),
+                _ => name.clone(),
+            };
+            let kept: Vec<String> = found.iter().map(plain).collect();
+            let shown = Shown { kept: kept.clone(), ..self.shown.clone() };
+            Layout { shown, ..self.clone() }.of_earlier(header).map(|_| kept)
+        })
+    }
+
     /// The layout of a table that an earlier run of the same model has written, with fewer known classes, or by an older version
     /// without the column `positive`. None if the table cannot belong to this model.
     fn of_earlier(&self, header: &[String]) -> Option<Layout> {
@@ -202,6 +217,15 @@ impl Predictions {
             true => Some(Layout { positive: kept.positive.unwrap_or(layout.positive), ..layout.clone() }),
             false => layout.of_earlier(&kept.header),
         };
+        let own = earlier.as_ref().map_or_else(|| layout.kept_of_earlier(&kept.header), |_| kept.texts.clone());
+        if let Some(own) = own.filter(|own| !json || !same_names(own, &layout.shown.kept)) {
+            let advice = if own.is_empty() { "leave --keep out".into() } else { format!("give --keep {}", own.join(",")) };
+            bail!(
+                "{to}: the earlier run had {}, and this command has {}; {advice}, or give --predictions another file",
+                flag_of(&own),
+                flag_of(&layout.shown.kept)
+            );
+        }
         let Some(layout) = earlier else {
             let (found, expected) = (kept.header.join(","), layout.header().join(","));
             bail!("{to}: has the columns {found}, and those of this model are {expected}; give --predictions another file");
@@ -340,6 +364,16 @@ impl Predictions {
         let flushed = self.out.flush();
         self.named(flushed)
     }
+}
+
+/// Whether two lists have the same names, in any order.
+fn same_names(one: &[String], other: &[String]) -> bool {
+    one.len() == other.len() && one.iter().all(|name| other.contains(name))
+}
+
+/// The flag that an earlier run or this one has.
+fn flag_of(names: &[String]) -> String {
+    if names.is_empty() { "no --keep".into() } else { format!("--keep {}", names.join(",")) }
 }
 
 /// Creates a file or empties an older one, unless another process is writing it.

@@ -397,6 +397,9 @@ impl Run {
             // The alert rate is counted over the rows that are learned, as the engine's certificate counts it.
             let alert = step.outside.filter(|_| task == Task::Novelty && step.loss.is_some());
             let observed = Observed { scores: step.scores, target, loss: step.loss, weight, alert };
+            if first_visit && task == Task::Novelty && step.outside == Some(true) && alert.is_none() {
+                alerts.push_only_predicted();
+            }
             let error = metrics.add_scored(&observed);
             if first_visit {
                 progress.add(error, &observed);

@@ -31,6 +31,13 @@ pub struct Position {
     /// The largest line that was learned in any pass.
     #[serde(default)]
     pub lines: u64,
+    /// If passes over the first rows of these data were complete and the data then had further rows, which have passes of their own: the last line
+    /// before these further rows; otherwise 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub since: u64,
+    /// The fingerprint of the rows up to that line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_print: Option<u64>,
     /// Rows without an id get ids above this one; smaller ids belong to lines of earlier data.
     #[serde(default)]
     pub ids: u64,
@@ -69,6 +76,13 @@ pub struct Position {
     /// See `filled`.
     #[serde(default, skip_serializing_if = "Filled::is_empty")]
     pub filled_before: Filled,
+    /// The same after the line `since`.
+    #[serde(default, skip_serializing_if = "Filled::is_empty")]
+    pub filled_since: Filled,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Order and number of passes, format and special columns; stored, so that `--resume m.okl --continue` needs no other flag.

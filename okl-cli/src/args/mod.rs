@@ -295,7 +295,8 @@ pub struct Stream {
     ///
     /// Passes, seed, ids, weights and the handling of bad rows are taken from the model. The result is bit-identical to a run
     /// without the interruption, if both save the final model (--save-model recent): a continued run does not have the earlier rows
-    /// in memory and cannot learn them once more.
+    /// in memory and cannot learn them once more. Rows that were appended to the data are new; after several passes over the
+    /// earlier rows they have passes of their own.
     #[arg(long, requires = "resume")]
     pub r#continue: bool,
     /// Save the model after every ROWS rows; each save is atomic

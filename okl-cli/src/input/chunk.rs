@@ -97,6 +97,14 @@ impl Chunk {
         }
     }
 
+    /// Leaves out all rows after the first `rows`. What other fields have of them is not read any more.
+    pub fn keep_first(&mut self, rows: usize) {
+        self.rows = self.rows.min(rows);
+        self.lines.truncate(rows);
+        self.bad.retain(|bad| bad.before <= rows);
+        self.missing.retain(|(row, _)| (*row as usize) < rows);
+    }
+
     /// The columns and values of a row that are not 0.
     pub fn values(&self, row: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         let range = self.range(row);

@@ -38,9 +38,10 @@ impl Whole {
         self.chunks.iter().rev().find_map(|chunk| chunk.prints.last().copied())
     }
 
-    /// The chunks as they were read.
-    pub fn chunks(&self) -> &[Chunk] {
-        &self.chunks
+    /// A good row: its chunk as it was read, and its number there.
+    pub fn row(&self, row: u32) -> (&Chunk, usize) {
+        let (chunk, at) = self.places[row as usize];
+        (&self.chunks[chunk as usize], at as usize)
     }
 
     /// The number of good rows.

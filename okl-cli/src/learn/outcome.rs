@@ -193,6 +193,7 @@ impl Session<'_> {
                 .chain(self.not_replayed(past.as_ref(), kept.as_ref()))
                 .chain(nothing_learned(&summary))
                 .chain(self.learned_again())
+                .chain(self.passes.not_learned_after().map(|line| not_learned(counted, line)))
                 .chain(self.passes.repeats().sentence(summary.examples, task_of(&self.asked)))
                 .chain(summary.worse_than_no_change().map(|worse| format!("{worse} {}", self.against_no_change(run, &summary))))
                 .chain(summary.warnings())
@@ -490,6 +491,15 @@ fn print_figures(outcome: &Outcome, stream: &Stream) {
     }
     note("");
     outcome.warnings.iter().for_each(|line| note(wrapped(line, "  ")));
+}
+
+/// A warning if the file has more rows than the first pass had.
+fn not_learned(counted: &str, line: u64) -> String {
+    format!(
+        "The data have rows after {counted} {}, where the first pass ended. They are new, and are not learned yet: --resume with the saved model and --continue \
+         learns them.",
+        count(line as f64)
+    )
 }
 
 /// A warning if no row of the file was learned.

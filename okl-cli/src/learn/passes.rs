@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
@@ -45,8 +46,6 @@ pub struct Passes {
     position: Position,
     /// None before it is known.
     task: Option<Task>,
-    /// For a shuffled file whose rows are not in the sample of learned rows yet: whether the model begins with them.
-    uncounted: Option<bool>,
     /// The pass in which this run began.
     began: u64,
     looked: VecDeque<Chunk>,
@@ -58,6 +57,8 @@ pub struct Passes {
     /// The number of rows of the last returned chunk that the position covers.
     followed: usize,
     repeats: Repeats,
+    /// Whether the data have rows that the first pass did not have; they are not learned in later passes.
+    grown: bool,
 }
 
 enum Rows {
@@ -128,8 +129,8 @@ impl Passes {
         };
         let chunks = read_ahead(Files::open(data, options.clone())?, AHEAD)?;
         has_a_header(columns.header, chunks.format())?;
-        // Rows of earlier data are counted apart.
-        let goes_on = same && position.learned_before.is_none();
+        // Rows of earlier data are counted apart. The rows before in a shuffled file are added when it has been read.
+        let goes_on = same && position.learned_before.is_none() && way.shuffle.is_none();
         let repeats = if goes_on { Repeats::after(&position.learned) } else { Repeats::default() };
         let mut passes = Passes {
             data: data.to_vec(),
@@ -139,16 +140,18 @@ impl Passes {
             filled: position.filled.clone(),
             position,
             task,
-            uncounted: None,
             looked: VecDeque::new(),
             before: 0,
             handed: 0,
             followed: 0,
             repeats,
+            grown: false,
         };
         passes.same_in_every_pass()?;
-        if passes.position.way.shuffle.is_some() {
-            passes.shuffle()?;
+        match passes.position.way.shuffle {
+            Some(_) => passes.shuffle()?,
+            None if same => passes.begin_with_new_rows()?,
+            None => {}
         }
         Ok(passes)
     }
@@ -171,7 +174,6 @@ impl Passes {
         let whole = Whole::read(chunks.by_ref())?;
         let (schema, format, rows) = (chunks.schema().clone(), chunks.format(), whole.rows() as u64);
         let places = chunks.places();
-        let begins = self.position.shuffled.is_none();
         if let Some(before) = self.position.shuffled.replace(rows).filter(|before| *before != rows) {
             bail!(
                 "{}: has {rows} rows, but the model was trained on a file with {before} rows; --continue needs the same file",
@@ -185,25 +187,38 @@ impl Passes {
             );
         }
         self.position.print = whole.print();
-        self.uncounted = Some(begins);
         self.before = self.position.rows;
         let next = self.position.rows as usize;
         self.rows = Rows::Shuffled { whole, places, schema, format, order: Vec::new(), next };
         self.draw();
+        if let (Rows::Shuffled { whole, order, .. }, Some(task), 0) = (&self.rows, self.task, self.position.pass) {
+            for (chunk, row) in order.iter().take(next).map(|row| whole.row(*row)) {
+                self.repeats.add_earlier(chunk, row, task);
+            }
+        }
         Ok(())
     }
 
-    /// Adds all rows of a shuffled file to the sample of learned rows, once. Rows in another order have no fingerprints.
-    fn count_shuffled(&mut self, task: Task) {
-        let Rows::Shuffled { whole, .. } = &self.rows else { return };
-        let Some(begins) = self.uncounted.take() else { return };
-        for chunk in whole.chunks() {
-            self.position.learned.add(chunk, 0..chunk.rows, task);
-            self.repeats.add(chunk, 0..chunk.rows, task); // how many there are does not depend on the order
-            if begins {
-                self.position.learned_before.count_examples(chunk, 0..chunk.rows, task);
-            }
+    /// Where all passes are complete and the data have further rows, these rows are new: they begin with a first pass of their own.
+    fn begin_with_new_rows(&mut self) -> anyhow::Result<()> {
+        let pass = self.position.pass;
+        if pass == 0 || !self.is_last_pass() || self.position.rows != self.position.lines {
+            return Ok(());
         }
+        self.position.pass = 0;
+        if self.look(|first| first.iter().any(|chunk| chunk.rows > 0), None)?.iter().all(|chunk| chunk.rows == 0) {
+            self.position.pass = pass;
+            return Ok(());
+        }
+        self.began = 0;
+        (self.position.since, self.position.since_print) = (self.position.rows, self.position.print);
+        self.position.filled_since.clone_from(&self.position.filled);
+        Ok(())
+    }
+
+    /// Whether the data have rows that the first pass did not have, and that are therefore not learned yet: the last line of that pass.
+    pub fn not_learned_after(&self) -> Option<u64> {
+        self.grown.then_some(self.position.lines)
     }
 
     fn draw(&mut self) {
@@ -287,7 +302,8 @@ impl Passes {
     /// # Errors
     /// Those of the reader.
     pub fn consumed(&self, mut each: impl FnMut(&Chunk, usize)) -> anyhow::Result<bool> {
-        let (first, rows) = (self.began == 0, self.position.rows);
+        let first = self.began == 0;
+        let rows = if first { self.position.rows } else { self.position.lines };
         if let (Rows::Shuffled { whole, .. }, Some(seed)) = (&self.rows, self.position.way.shuffle) {
             let order = random::order(whole.rows(), seed, 0);
             let consumed = if first { &order[..order.len().min(rows as usize)] } else { &order[..] };
@@ -309,7 +325,7 @@ impl Passes {
         let mut filled = self.position.filled_before.clone();
         while let Some(mut chunk) = chunks.next_unless(interrupted).transpose()? {
             filled.fill_in_order(&mut chunk, chunks.schema());
-            let consumed = if first { chunk.lines.partition_point(|line| *line <= rows) } else { chunk.rows };
+            let consumed = chunk.lines.partition_point(|line| *line <= rows);
             each(&chunk, consumed);
             if consumed < chunk.rows {
                 return Ok(true);
@@ -322,7 +338,7 @@ impl Passes {
     /// shuffled file are written before its first row, so they are counted, too.
     pub fn predicted(&self) -> Consumed {
         match (&self.rows, self.position.rows) {
-            _ if !self.is_last_pass() => Consumed::Line(0),
+            _ if !self.is_last_pass() => Consumed::Line(self.position.since),
             (Rows::Shuffled { whole, .. }, rows @ 1..) => Consumed::Rows(rows + whole.bad().0.len() as u64),
             (Rows::Shuffled { .. }, 0) => Consumed::Rows(0),
             (Rows::Streamed(_), line) => Consumed::Line(line),
@@ -379,12 +395,22 @@ impl Passes {
             self.position.seen.iter_mut().for_each(|seen| *seen += new.len() as u64);
         }
         if let Some(task) = self.task {
-            self.count_shuffled(task);
-            if self.position.pass == 0 {
-                self.position.learned_before.count_examples(chunk, new.clone(), task);
-                self.repeats.add(chunk, new.clone(), task);
+            let (Position { learned, learned_before, pass, .. }, repeats) = (&mut self.position, &mut self.repeats);
+            let mut add = |chunk: &Chunk, rows: Range<usize>| {
+                learned.add(chunk, rows.clone(), task);
+                if *pass == 0 {
+                    learned_before.count_examples(chunk, rows.clone(), task);
+                    repeats.add(chunk, rows, task);
+                }
+            };
+            match &self.rows {
+                Rows::Streamed(_) => add(chunk, new.clone()),
+                // Rows that were gathered in another order have no fingerprints.
+                Rows::Shuffled { whole, order, .. } => {
+                    let places = order.iter().skip(self.before as usize + new.start).take(new.len());
+                    places.map(|row| whole.row(*row)).for_each(|(chunk, row)| add(chunk, row..row + 1));
+                }
             }
-            self.position.learned.add(chunk, new.clone(), task);
         }
         let schema = self.rows.schema();
         self.position.filled.follow(chunk, new, schema);
@@ -439,7 +465,18 @@ impl Passes {
     /// The next rows of this pass.
     fn read(&mut self, stop: impl Fn() -> bool) -> anyhow::Result<Option<Chunk>> {
         let chunk = match &mut self.rows {
-            Rows::Streamed(chunks) => chunks.next_unless(stop).transpose()?,
+            Rows::Streamed(chunks) => {
+                let mut chunk = chunks.next_unless(stop).transpose()?;
+                // A later pass ends where the first one ended, even if the data have further rows now.
+                let last = if self.position.pass > 0 { self.position.lines } else { u64::MAX };
+                let known = chunk.as_ref().map_or(0, |chunk| chunk.lines.partition_point(|line| *line <= last));
+                if let Some(longer) = chunk.as_mut().filter(|chunk| known < chunk.rows) {
+                    self.grown = true;
+                    longer.keep_first(known);
+                    chunk = chunk.filter(|_| known > 0);
+                }
+                chunk
+            }
             Rows::Shuffled { whole, order, next, .. } => {
                 let from = std::mem::replace(next, order.len().min(*next + DRAWN));
                 let mut chunk = whole.gather(&order[from.min(*next)..*next]);
@@ -466,16 +503,19 @@ impl Passes {
     }
 
     fn begin_pass(&mut self) -> anyhow::Result<()> {
-        (self.position.pass, self.position.rows, self.before, self.handed) = (self.position.pass + 1, 0, 0, 0);
-        self.filled.clone_from(&self.position.filled_before);
-        self.position.filled.clone_from(&self.position.filled_before);
+        let since = self.position.since;
+        (self.position.pass, self.position.rows, self.before, self.handed) = (self.position.pass + 1, since, 0, 0);
+        let filled = if since > 0 { &self.position.filled_since } else { &self.position.filled_before };
+        self.filled.clone_from(filled);
+        self.position.filled = filled.clone();
         if let Rows::Shuffled { next, .. } = &mut self.rows {
             *next = 0;
             self.draw();
             return Ok(());
         }
-        self.position.print = None;
-        let options = Options { schema: Some(self.schema().clone()), after_line: 0, consumed: None, ..self.options.clone() };
+        self.position.print = self.position.since_print;
+        let (schema, consumed) = (Some(self.schema().clone()), self.position.since_print);
+        let options = Options { schema, after_line: since, consumed, ..self.options.clone() };
         self.rows = Rows::Streamed(read_ahead(Files::open(&self.data, options)?, AHEAD)?);
         Ok(())
     }

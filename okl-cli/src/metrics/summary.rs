@@ -436,7 +436,7 @@ fn or_dash(value: Option<f64>, show: fn(f64) -> String) -> String {
 }
 
 fn line(f: &mut Formatter<'_>, name: &str, value: &str, note: &str) -> Result {
-    let text: String = format!("{name:<16}{value:<12}{note}").chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let text: String = format!("{name:<15} {value:<11} {note}").chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     writeln!(f, "{}", wrapped(text.trim_end(), &" ".repeat(28)))
 }
 
@@ -509,8 +509,8 @@ impl Summary {
             line(f, "AUC", &figure(auc.value), &notes.join("; "))?;
         }
         let (weighted, names) = (classes.is_weighted(), if classes.is_weighted() { 20 } else { 32 });
-        let weight = if weighted { format!("{:>12}", "weight") } else { String::new() };
-        writeln!(f, "{:<names$}{:>12}{weight}{:>12}{:>12}{:>12}", "class", "examples", "precision", "recall", "F1")?;
+        let weight = if weighted { format!(" {:>11}", "weight") } else { String::new() };
+        writeln!(f, "{:<names$} {:>11}{weight} {:>11} {:>11} {:>11}", "class", "examples", "precision", "recall", "F1")?;
         for class in classes.per_class.iter().take(LISTED) {
             class.line(f, weighted, names)?;
         }
@@ -528,11 +528,11 @@ impl Summary {
         line(f, "error", &or_dash(self.error, figure), &last)?;
         line(f, "  no change", &or_dash(self.no_change_error, figure), "by repeating the last target, 0 at first")?;
         self.no_better_line(f, self.no_change_error)?;
-        writeln!(f, "{:<32}{:>12}{:>12}{:>12}{:>12}", "target", "RMSE", "MAE", "bias", "R²")?;
+        writeln!(f, "{:<32} {:>11} {:>11} {:>11} {:>11}", "target", "RMSE", "MAE", "bias", "R²")?;
         for o in self.outputs.iter().take(LISTED) {
             write!(f, "  {:<30}", cut(&o.name, 29))?;
             let mut cells = String::new();
-            [o.rmse, o.mae, o.bias, o.r2].iter().try_for_each(|v| write!(cells, "{:>12}", or_dash(*v, figure)))?;
+            [o.rmse, o.mae, o.bias, o.r2].iter().try_for_each(|v| write!(cells, " {:>11}", or_dash(*v, figure)))?;
             writeln!(f, "{cells}")?;
         }
         more(f, self.outputs.len(), "targets")?;
@@ -585,12 +585,12 @@ impl OutputSummary {
 
 impl ClassFigures {
     fn line(&self, f: &mut Formatter<'_>, weighted: bool, names: usize) -> Result {
-        write!(f, "{:<names$}{:>12}", format!("  {}", cut(&self.name, names - 3)), count(self.examples as f64))?;
+        write!(f, "{:<names$} {:>11}", format!("  {}", cut(&self.name, names - 3)), count(self.examples as f64))?;
         if weighted {
-            write!(f, "{:>12}", count(self.weight))?;
+            write!(f, " {:>11}", count(self.weight))?;
         }
-        [self.precision, self.recall].iter().try_for_each(|v| write!(f, "{:>12}", or_dash(*v, percent)))?;
-        writeln!(f, "{:>12}", or_dash(self.f1, figure))
+        [self.precision, self.recall].iter().try_for_each(|v| write!(f, " {:>11}", or_dash(*v, percent)))?;
+        writeln!(f, " {:>11}", or_dash(self.f1, figure))
     }
 }
 

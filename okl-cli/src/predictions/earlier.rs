@@ -6,7 +6,7 @@
 use std::io::{self, BufRead};
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::input::names;
 use crate::metrics::count;
@@ -29,6 +29,8 @@ pub(super) struct Kept {
     pub header: Vec<String>,
     /// For JSON lines: whether rows have the key `positive`. None if no kept row has a score.
     pub positive: Option<bool>,
+    /// For JSON lines: the columns of the data in the first row that has a score. None if no kept row has one.
+    pub texts: Option<Vec<String>>,
     /// The number of rows, and the line of the last one.
     rows: u64,
     last: u64,
@@ -47,7 +49,7 @@ impl Kept {
         }
         while next(file, !json, &mut record)? {
             let row = if json { of_json(&record) } else { of_table(&record) };
-            let Some(Row { line, positive }) = row else {
+            let Some(Row { line, positive, texts }) = row else {
                 return Err(io::Error::other(format!(
                     "its line {} is not a line of predictions",
                     kept.rows + 1 + u64::from(!json)
@@ -61,6 +63,7 @@ impl Kept {
                 break;
             }
             kept.positive = kept.positive.or(positive);
+            kept.texts = kept.texts.or(texts);
             (kept.rows, kept.last, kept.bytes) = (kept.rows + 1, line, kept.bytes + record.len() as u64);
         }
         Ok(kept)
@@ -83,12 +86,13 @@ impl Kept {
 struct Row {
     line: u64,
     positive: Option<bool>,
+    texts: Option<Vec<String>>,
 }
 
 fn of_table(record: &[u8]) -> Option<Row> {
     let digits = record.iter().position(|b| !b.is_ascii_digit())?;
     let line = std::str::from_utf8(&record[..digits]).ok()?.parse().ok()?;
-    Some(Row { line, positive: None })
+    Some(Row { line, positive: None, texts: None })
 }
 
 #[derive(Deserialize)]
@@ -97,6 +101,8 @@ struct Json {
     scores: Value,
     #[serde(default, deserialize_with = "present")]
     positive: Option<Value>,
+    #[serde(default)]
+    kept: Map<String, Value>,
 }
 
 /// Some for a key that is present, even if its value is null.
@@ -105,8 +111,13 @@ fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Value>, 
 }
 
 fn of_json(record: &[u8]) -> Option<Row> {
-    let Json { line, scores, positive } = serde_json::from_slice(record).ok()?;
-    Some(Row { line, positive: scores.is_array().then_some(positive.is_some()) })
+    let Json { line, scores, positive, kept } = serde_json::from_slice(record).ok()?;
+    let (positive, texts) = (positive.is_some(), kept.into_iter().map(|(name, _)| name).collect());
+    Some(if scores.is_array() {
+        Row { line, positive: Some(positive), texts: Some(texts) }
+    } else {
+        Row { line, positive: None, texts: None }
+    })
 }
 
 /// Reads a whole record with its line end: one line, or several lines if `quoted` fields contain line ends. False at the end.

@@ -37,6 +37,7 @@ pub struct Alerts {
     kept: Vec<Alert>,
     latest: VecDeque<Alert>,
     total: u64,
+    only_predicted: u64,
 }
 
 impl Alerts {
@@ -53,7 +54,17 @@ impl Alerts {
         }
     }
 
-    /// The number of alerts.
+    /// Counts an alert on a row that is not learned, because its weight is 0.
+    pub fn push_only_predicted(&mut self) {
+        self.only_predicted += 1;
+    }
+
+    /// The number of alerts on rows of weight 0. They are not among the others.
+    pub fn only_predicted(&self) -> u64 {
+        self.only_predicted
+    }
+
+    /// The number of alerts on rows that are learned.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -74,6 +85,14 @@ impl Alerts {
     /// The latest and the strongest as tables. `passes`: rows were learned again later, and their alerts are not among these.
     pub(super) fn html(&self, passes: bool) -> Markup {
         let note = if passes { " Later passes over the same rows are not listed." } else { "" };
+        let note = match self.only_predicted {
+            0 => note.into(),
+            1 => format!("{note} 1 alert is on a row of weight 0: it is neither counted nor listed here."),
+            n => format!(
+                "{note} {} alerts are on rows of weight 0: they are neither counted nor listed here.",
+                text::count(n as f64)
+            ),
+        };
         if self.total == 0 {
             return html! { p { "No row was below its threshold when it was new." (note) } };
         }

@@ -300,7 +300,13 @@ fn alert_tiles(report: &Report<'_>) -> Vec<Markup> {
         &report.nu().map_or(String::new(), |nu| format!("{} asked for", text::percent(nu))),
     )];
     tiles.push(tile(percent(s.windowed_error), &format!("alert rate{by_weight}, last {}", window(report)), ""));
-    tiles.extend(report.alerts.map(|a| tile(text::count(a.total() as f64), "alerts", "")));
+    tiles.extend(report.alerts.map(|a| {
+        let left_out = match a.only_predicted() {
+            0 => String::new(),
+            n => format!("without {} on rows of weight 0", text::count(n as f64)),
+        };
+        tile(text::count(a.total() as f64), "alerts", &left_out)
+    }));
     tiles
 }
 

@@ -1,8 +1,10 @@
 //! Learned rows are recognised by what the model reads of them, however they are written.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
-use crate::support::{Folder, flat, json, succeed};
+use crate::support::{Folder, flat, json, killed, succeed};
 
 /// A table of rows that are made from their numbers.
 fn table(header: &str, rows: usize, row: impl Fn(usize) -> String) -> String {
@@ -252,4 +254,43 @@ fn rows_that_come_again_within_a_run_are_said() {
     let (repeated, words) = said(&one, &[]);
     assert_eq!(repeated, serde_json::json!({ "rows": 0, "compared": 300 }));
     assert!(!words.contains("equal to an earlier row"), "{words}");
+}
+
+/// A shuffled run that goes on after an interruption compares its rows with the rows before them, and with no others: none is equal to itself. In a later
+/// pass there is nothing to compare.
+#[test]
+fn a_shuffled_run_that_goes_on_compares_with_the_rows_before() {
+    let folder = Folder::new("rows-shuffled-on");
+    let (model, end, predictions) = (folder.path("m.okl"), folder.path("end.okl"), folder.path("p.csv"));
+    let note = "n".repeat(1000);
+    for kinds in [600, 100] {
+        drop(std::fs::remove_file(&predictions));
+        let row = |i: usize| format!("{},{},{},{note}", i % kinds, (53 * (i % kinds)) % 97, kind((i % kinds) / 3));
+        let data = folder.write("d.csv", table("a,b,kind,note", 600, row));
+        let learn = ["learn", &data, "--target", "kind", "--ignore", "note", "--task", "classes", "--shuffle", "3"];
+        let go_on = ["learn", &data, "--resume", &model, "--continue", "-o", &end];
+        killed(&learn, &model, |position| position["rows"].as_u64() >= Some(50));
+        let (out, said) = (json(&[&go_on[..], &["--predictions", &predictions]].concat()), flat(&succeed(&go_on).1));
+        // The lines of this part, in their order; all others were learned before.
+        let text = folder.read("p.csv");
+        let lines: Vec<usize> = text.lines().skip(1).map(|line| line.split(',').next().unwrap().parse().unwrap()).collect();
+        assert_eq!(out["summary"]["examples"], lines.len(), "{out}");
+        let mut met: HashSet<usize> = (2..602).filter(|line| !lines.contains(line)).map(|line| (line - 2) % kinds).collect();
+        let repeated = lines.iter().filter(|line| !met.insert((*line - 2) % kinds)).count();
+        let found = &out["rows_repeated"];
+        assert!(found["compared"].as_u64() <= out["summary"]["examples"].as_u64(), "{found}");
+        if kinds == 100 {
+            assert_eq!(*found, serde_json::json!({ "rows": repeated, "compared": lines.len() }));
+        } else {
+            assert_eq!((repeated, &found["rows"]), (0, &0.into()), "{found}");
+        }
+        assert_eq!(said.contains("equal to an earlier row of this run"), kinds == 100, "{said}");
+        // The part before the interruption was learned, and no other row.
+        killed(&[&learn[..], &["--passes", "2"]].concat(), &model, |position| {
+            position["pass"] == 1 && position["rows"].as_u64() >= Some(50)
+        });
+        let (out, said) = (json(&go_on), succeed(&go_on).1);
+        assert_eq!(out["rows_repeated"], serde_json::json!({ "rows": 0, "compared": 0 }));
+        assert!(!said.contains("equal to an earlier row"), "{said}");
+    }
 }

@@ -252,3 +252,27 @@ fn the_share_of_small_residuals_is_that_of_the_predictions() {
     let (least, most) = (share(limit * (1.0 - 1.0 / 64.0)), share(limit * (1.0 + 1.0 / 64.0)));
     assert!((least - 0.01..=most + 0.01).contains(&said), "{said} % within {limit}: not between {least} and {most}");
 }
+
+/// Large weights are wider than their column: a space stays between a number and what follows.
+#[test]
+fn large_weights_do_not_touch_their_neighbours() {
+    let folder = Folder::new("wide-weights");
+    let text = ring(300).lines().enumerate().fold(String::new(), |text, (i, line)| match i {
+        0 => format!("{line},w\n"),
+        _ => text + &format!("{line},{}\n", 50_000_000.3 + i as f64),
+    });
+    let (data, model) = (folder.write("w.csv", text), folder.path("m.okl"));
+    let learned = succeed(&["learn", &data, "--target", "where", "--weight", "w", "-o", &model]).1;
+    let (out, err) = succeed(&["evaluate", &model, &data]);
+    for said in [learned, out + &err] {
+        let class = said.lines().find(|line| line.starts_with("  inside")).unwrap_or_else(|| panic!("{said}"));
+        let cells: Vec<&str> = class.split_whitespace().collect();
+        assert!(
+            cells.len() == 8
+                && cells[1].parse::<u64>().is_ok()
+                && cells[2].ends_with(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9']),
+            "{class}"
+        );
+        assert!(cells[2].len() >= 13 && flat(&said).contains(" the sum of their weights"), "{said}");
+    }
+}

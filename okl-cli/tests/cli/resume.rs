@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{Folder, fail, flat, gzip, json, late_classes, numbers, okl, ring, skipped, succeed};
+use crate::support::{Folder, fail, flat, gzip, json, killed, late_classes, numbers, okl, ring, skipped, succeed};
 
 fn bytes(path: &str) -> Vec<u8> {
     fs::read(path).unwrap()
@@ -577,4 +577,112 @@ fn rows_that_were_learned_before_are_named() {
     );
     let said = words(&succeed(&["inspect", &two]).0);
     assert!(said.contains(&format!("except at least {again} that are equal to rows of an earlier run (")), "{said}");
+}
+
+/// A run of several passes is complete, and its file has grown: the further rows are new, have progressive figures and all passes. The rows before them are
+/// not learned again.
+#[test]
+fn rows_that_are_appended_after_several_passes_are_new() {
+    let folder = Folder::new("resume-grown");
+    let note = "n".repeat(1000);
+    let row = |i: usize| match i % 7 {
+        3 => format!(",{},{:.2},{note}\n", i % 11, (i % 11) as f64 * 0.5),
+        _ => format!("{},{},{:.2},{note}\n", i % 13, i % 11, (i % 13) as f64 + (i % 11) as f64 * 0.5),
+    };
+    let rows = |many: usize| (0..many).map(row).fold(String::from("a,b,y,note\n"), |all, row| all + &row);
+    let (first, grown) = (folder.write("first.csv", rows(300)), folder.write("grown.csv", rows(500)));
+    let [model, two, end, cut, predictions] = ["m.okl", "2.okl", "end.okl", "cut.okl", "p.csv"].map(|name| folder.path(name));
+    let learn =
+        ["learn", &first, "--target", "y", "--task", "numbers", "--ignore", "note", "--missing", "mean", "--passes", "2", "-o"];
+    succeed(&[&learn[..], &[&model, "--predictions", &predictions]].concat());
+    let on = ["learn", &grown, "--resume", &model, "--continue"];
+    let out = json(&[&on[..], &["-o", &end, "--predictions", &predictions]].concat());
+    assert_eq!((&out["summary"]["examples"], &out["training"]["pass"]), (&200.into(), &2.into()), "{out}");
+    assert_eq!(out["training"]["summary"]["examples"], 200, "{out}");
+    let lines: Vec<String> = folder.read("p.csv").lines().skip(1).map(|line| line.split(',').next().unwrap().into()).collect();
+    assert!(lines.into_iter().eq((2..502).map(|line| line.to_string())), "every row once");
+    let inspected = json(&["inspect", &end]);
+    assert_eq!((&inspected["progressive"]["examples"], &inspected["rows"]), (&500.into(), &500.into()), "{inspected}");
+    assert_eq!(inspected["examples"], 1000, "both passes over all rows");
+    let said = flat(&succeed(&[&on[..], &["-o", &end]].concat()).1);
+    assert!(!said.contains("had been learned before.") && said.contains("in pass 2"), "{said}");
+    // The first figure of a new row is that of the model before it.
+    let more = folder.write(
+        "more.csv",
+        rows(500).lines().enumerate().filter(|(i, _)| *i == 0 || *i > 300).map(|(_, l)| format!("{l}\n")).collect::<String>(),
+    );
+    let alone = json(&["learn", &more, "--resume", &model, "--passes", "1"]);
+    assert_eq!(out["summary"]["error"], alone["summary"]["error"]);
+    // Nothing is new: the model stays as it is.
+    succeed(&[&["learn", &grown, "--resume", &end, "--continue", "-o", &two][..]].concat());
+    assert!(bytes(&end) == bytes(&two));
+    // An interruption in either pass changes nothing.
+    for pass in [0, 1] {
+        if pass == 1 {
+            killed(&on, &cut, |position| position["pass"] == 1 && position["rows"].as_u64() > Some(301));
+        } else {
+            // A bad row ends the first pass: the last checkpoint stays.
+            let bad = folder.write("bad.csv", rows(420) + "1,2,no number,n\n" + &row(421));
+            let on = ["learn", &bad, "--resume", &model, "--continue", "-o", &cut, "--checkpoint-every", "50", "--quiet"];
+            fail(&on, 1, &["line 422", "the last checkpoint, after 50 rows"]);
+        }
+        succeed(&["learn", &grown, "--resume", &cut, "--continue", "--quiet", "-o", &two]);
+        assert!(bytes(&end) == bytes(&two), "pass {pass}");
+    }
+}
+
+/// The file grows while a later pass over its first rows is not complete: this pass ends where the first one ended, and the run says so.
+#[test]
+fn rows_that_are_appended_before_the_last_pass_are_left_for_the_next_run() {
+    let folder = Folder::new("resume-grown-before");
+    let (first, grown) = (folder.write("first.csv", numbers(300)), folder.write("grown.csv", numbers(500)));
+    let [model, three, end, whole] = ["m.okl", "3.okl", "end.okl", "w.okl"].map(|name| folder.path(name));
+    let learn = ["learn", &first, "--target", "u", "--ignore", "v", "--passes"];
+    succeed(&[&learn[..], &["2", "-o", &model]].concat());
+    succeed(&[&learn[..], &["3", "-o", &whole]].concat());
+    let said = flat(&succeed(&["learn", &grown, "--resume", &model, "--continue", "--passes", "3", "-o", &three]).1);
+    assert!(
+        said.contains("The data have rows after line 301, where the first pass ended. They are new, and are not learned yet"),
+        "{said}"
+    );
+    assert_eq!(scores(&three, &grown), scores(&whole, &grown));
+    let out = json(&["learn", &grown, "--resume", &three, "--continue", "-o", &end]);
+    assert_eq!((&out["summary"]["examples"], &out["training"]["pass"]), (&200.into(), &3.into()), "{out}");
+    assert_eq!(json(&["inspect", &end])["examples"], 1500);
+    assert!(!out["warnings"].to_string().contains("not learned yet"), "{out}");
+}
+
+/// A file of predictions with other columns of the data is not extended: the message names the flag.
+#[test]
+fn predictions_with_other_kept_columns_are_refused_with_the_flag() {
+    let folder = Folder::new("resume-keep");
+    let rows = |many: usize| {
+        let text = ring(many);
+        let rows = text.lines().skip(1).enumerate();
+        rows.fold(String::from("x,y,where,tag,class\n"), |all, (i, row)| all + &format!("{row},t{i},c{i}\n"))
+    };
+    let (first, more, model) = (folder.write("a.csv", rows(60)), folder.write("b.csv", rows(90)), folder.path("m.okl"));
+    for name in ["p.csv", "p.jsonl"] {
+        let to = folder.path(name);
+        let learn = |keep: &[&str]| {
+            succeed(
+                &[&["learn", &first, "--target", "where", "--ignore", "tag,class", "-o", &model, "--predictions", &to], keep]
+                    .concat(),
+            );
+        };
+        let on = ["learn", &more, "--resume", &model, "--continue", "--predictions", &to];
+        learn(&["--keep", "tag,class"]);
+        fail(
+            &on,
+            1,
+            &["the earlier run had --keep", "tag", "class", "this command has no --keep", "give --keep ", "another file"],
+        );
+        let before = bytes(&to);
+        fail(&[&on[..], &["--keep", "tag"]].concat(), 1, &["this command has --keep tag;", "give --keep "]);
+        assert!(before == bytes(&to));
+        succeed(&[&on[..], &["--keep", "tag,class"]].concat());
+        learn(&[]);
+        fail(&[&on[..], &["--keep", "tag"]].concat(), 1, &["had no --keep", "leave --keep out"]);
+        succeed(&on);
+    }
 }

@@ -71,6 +71,25 @@ fn done(args: &[&str], output: Output) -> (String, String) {
     (out, err)
 }
 
+/// The position of a model in its data; none while the file is not there.
+pub fn position(model: &str) -> Option<Value> {
+    serde_json::from_slice(okl::Learner::load(model).ok()?.position()).ok()
+}
+
+/// Runs a command that writes checkpoints of `model`, and kills it as soon as the position of one of them is `there`. The last pass waits: nobody reads
+/// its predictions, which have long texts of the column `note`. So the run does not end before.
+pub fn killed(args: &[&str], model: &str, there: impl Fn(&Value) -> bool) {
+    drop(fs::remove_file(model));
+    let files = ["-o", model, "--checkpoint-every", "50", "--predictions", "-", "--keep", "note", "--quiet"];
+    let mut child = okl(&[args, &files].concat()).stdout(Stdio::piped()).spawn().unwrap();
+    while !position(model).is_some_and(|position| there(&position)) {
+        assert!(child.try_wait().unwrap().is_none(), "okl {args:?} ended");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 /// What `--json` says.
 pub fn json(args: &[&str]) -> Value {
     serde_json::from_str(&succeed(&[args, &["--json"]].concat()).0).unwrap()

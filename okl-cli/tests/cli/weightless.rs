@@ -162,3 +162,30 @@ fn a_file_in_which_all_weights_are_0_is_named_as_such() {
         "{said}"
     );
 }
+
+/// The report of a detector counts alerts on learned rows; it says how many of the alerts in the predictions are on rows of weight 0.
+#[test]
+fn alerts_on_rows_of_weight_0_are_named_in_the_report() {
+    let folder = Folder::new("weightless-alerts");
+    let mut random = Random(4);
+    let weight = |i: usize| usize::from(!i.is_multiple_of(5));
+    let rows: String = (0..1500).map(|i| format!("{:.4},{:.4},{}\n", random.next(), random.next(), weight(i))).collect();
+    let data = folder.write("d.csv", format!("a,b,w\n{rows}"));
+    let (predictions, page) = (folder.path("p.csv"), folder.path("r.html"));
+    let learn = ["learn", &data, "--task", "novelty", "--nu", "0.1", "--weight", "w"];
+    succeed(&[&learn[..], &["--predictions", &predictions, "--report", &page]].concat());
+    let text = folder.read("p.csv");
+    let alerts: Vec<usize> = text
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').collect::<Vec<_>>())
+        .filter(|cells| cells[1] == "1")
+        .map(|cells| cells[0].parse::<usize>().unwrap() - 2)
+        .collect();
+    let left_out = alerts.iter().filter(|row| weight(**row) == 0).count();
+    assert!(left_out > 1 && left_out < alerts.len());
+    let report = folder.read("r.html");
+    assert!(report.contains(&format!("strongest of {} alerts", alerts.len() - left_out)), "{left_out} of {}", alerts.len());
+    assert!(report.contains(&format!("{left_out} alerts are on rows of weight 0: they are neither counted nor listed here.")));
+    assert!(report.contains(&format!("without {left_out} on rows of weight 0")));
+}
