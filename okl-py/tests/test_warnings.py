@@ -474,3 +474,18 @@ def test_cells_before_the_first_value_of_a_column_are_said() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         okl.Learner(loss="squared", missing="mean").learn(X[2:], y[2:])
+
+
+def test_rows_whose_steps_were_skipped_are_rows() -> None:
+    """No sentence is about more rows than there are."""
+    i = np.arange(3000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        m = okl.Learner(loss="squared", scale="none", gamma=1e-6, step="constant:.5", lam=0.0, anchor="none")
+        m.learn(1.7e9 + 60.0 * i[:, None], np.sin(i / 50))
+    health = m.health()
+    assert health["blurred"] > 0 and health["skipped"] > 0
+    said = [re.match(r"([\d,]+) of ([\d,]+) rows lie so far", finding) for finding in health["findings"]]
+    (found,) = [match for match in said if match]
+    blurred, rows = (int(number.replace(",", "")) for number in found.groups())
+    assert (blurred, rows) == (health["blurred"], health["examples"] + health["skipped"]) and blurred <= rows

@@ -64,7 +64,7 @@ fn machine(model: &Model<'_>) -> Result<Machine> {
 }
 
 /// What to do about a model that LIBSVM cannot express.
-const WAY_OUT: &str = "export to onnx or json, or learn a model that it can express: two classes, a number or novelty, with \
+const WAY_OUT: &str = "export to onnx or json, or learn a model that it can express: two classes (without --task classes), a number or novelty, with \
                        --gamma NUMBER --scale none";
 
 /// The beginning of what is said about other labels.

@@ -384,14 +384,15 @@ impl Health {
                 ),
             });
         }
-        if self.blurred >= FEWEST_BLURRED && self.blurred as f64 >= BLURRED_SHARE * self.examples as f64 {
+        let rows = self.examples + self.skipped; // Rows whose step was skipped are among the blurred ones
+        if self.blurred >= FEWEST_BLURRED && self.blurred as f64 >= BLURRED_SHARE * rows as f64 {
             found.push(format!(
                 "{} of {} rows lie so far from the first rows, measured in widths of the kernel, that single precision blurs their kernel \
                  values: scores, |f|² and certificates are not reliable there; use a wider kernel, such as gamma = median, or, of a column \
                  that drifts far away, differences from row to row; look for an outlier among the first rows; scale the columns where \
                  they are not scaled",
                 grouped(self.blurred),
-                grouped(self.examples)
+                grouped(rows)
             ));
         }
         if self.resting > 0 {
