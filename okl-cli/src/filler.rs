@@ -197,6 +197,13 @@ impl Filler {
         self.filled.finding(&self.schema, |feature| name(columns.iter().position(|at| *at == feature).unwrap_or(feature)))
     }
 
+    /// The same, where the rows so far are a fixed set, each of which is filled from the whole set.
+    pub fn of_whole_set(&self) -> Self {
+        let mut filler = self.clone();
+        filler.filled.forget_early_cells();
+        filler
+    }
+
     /// After `rows` of the rows were learned: their values count for later ones.
     pub fn after(&self, filling: &Filling, rows: usize) -> Self {
         let mut filled = self.filled.clone();

@@ -208,12 +208,13 @@ pub fn fill_rows<'py>(learner: &Bound<'py, crate::learner::Learner>, X: &Bound<'
     Ok(filling.x().to_vec().into_pyarray(X.py()).reshape(shape)?.into_any())
 }
 
-/// Rows, filled as `predict` of `learner` fills them: from all rows that it knows.
+/// The rows of a fixed set that `learner` has followed, filled as `predict` fills them: from the whole set.
 #[pyfunction]
 #[allow(non_snake_case)]
-pub fn fill_known<'py>(learner: &Bound<'py, crate::learner::Learner>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub fn fill_from_all<'py>(learner: &Bound<'py, crate::learner::Learner>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let (gaps, held) = (&learner.get().gaps, Rows::new(X, true)?);
     let Some(filling) = gaps.fill(&held.view(), 0)? else { return Ok(X.clone()) };
+    gaps.set(gaps.known().of_whole_set());
     let shape = [filling.rows(), filling.features()];
     Ok(filling.x().to_vec().into_pyarray(X.py()).reshape(shape)?.into_any())
 }

@@ -37,7 +37,7 @@ mod _okl {
     #[pymodule_export]
     use super::files::load;
     #[pymodule_export]
-    use super::gaps::{fill_as, fill_known, fill_rows};
+    use super::gaps::{fill_as, fill_from_all, fill_rows};
     #[pymodule_export]
     use super::hash::{hash_feature, hash_names, xxh3_64};
     #[pymodule_export]

@@ -280,6 +280,16 @@ def test_what_fit_measures_holds_for_rows_with_nan() -> None:
         assert model.score(x[2000:, :1], season[2000:]) == pytest.approx(1 - 2 * loss, abs=0.1)
 
 
+def test_cells_of_a_fixed_set_before_the_first_number_are_no_zeros() -> None:
+    pytest.importorskip("sklearn")
+    x = np.random.default_rng(0).normal(size=(300, 2)) + 1000
+    x[:20, 0] = np.nan
+    fitted = okl.KernelRegressor(missing="mean", random_state=0, max_iter=5).fit(x, x[:, 1])
+    assert fitted.learner_.frame[1][0] < 2 and not fitted.learner_.health()["findings"]
+    stream = okl.KernelRegressor(missing="mean").partial_fit(x, x[:, 1])
+    assert any("20 cells without a value came before" in finding for finding in stream.learner_.health()["findings"])
+
+
 def test_scikit_learn_estimators_take_nan() -> None:
     pytest.importorskip("sklearn")
     from sklearn.utils import get_tags

@@ -235,6 +235,11 @@ impl Filled {
         ))
     }
 
+    /// The rows so far are filled from all of them: no cell became 0 because it came before the first value.
+    pub fn forget_early_cells(&mut self) {
+        self.early.fill(0);
+    }
+
     fn fill_row(&self, chunk: &mut Chunk, row: usize) {
         let absent: Vec<u32> = chunk.missing_in(row).collect();
         for feature in absent {

@@ -198,10 +198,10 @@ SHARED = {
 """,
     "missing": """
     missing : str or None, default=None
-        What NaN in X becomes: "mean" or "last" (the mean, or the last value, of the column over the rows learned before; 0 before the
-        first value), "zero", or one of these with "+indicator": one more feature for each column with NaN, which is 1 where the
-        value is missing. `fit` fills its rows from all of them, with the mean or the last value of each column, and `predict` with these, too. "last" is
-        therefore for streams, where the value of the row before is known. None: NaN is refused.
+        What NaN in X becomes: "mean" or "last" (the mean, or the last value, of the column), "zero", or one of these with "+indicator": one
+        more feature for each column with NaN, which is 1 where the value is missing. `partial_fit` fills a row from the rows learned before
+        it, with 0 before the first value. `fit` fills its rows from all of them, and `predict` from all rows that were learned; so "last"
+        is for streams, where the value of the row before is known. None: NaN is refused.
         Sparse matrices are not filled.
 """,
     "learner params": """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from okl._okl import Learner, fill_as, fill_known, fill_rows
+from okl._okl import Learner, fill_as, fill_from_all, fill_rows
 from okl._sklearn import words
 
 
@@ -32,7 +32,7 @@ class FillsMissing:
             )
         filler = Learner(missing=self.missing)
         fill_rows(filler, rows)
-        return fill_known(filler, rows), filler
+        return fill_from_all(filler, rows), filler
 
     def _fill_as(self, filler: Learner | None) -> None:
         if filler is not None:
