@@ -287,7 +287,9 @@ def test_cells_of_a_fixed_set_before_the_first_number_are_no_zeros() -> None:
     fitted = okl.KernelRegressor(missing="mean", random_state=0, max_iter=5).fit(x, x[:, 1])
     assert fitted.learner_.frame[1][0] < 2 and not fitted.learner_.health()["findings"]
     stream = okl.KernelRegressor(missing="mean").partial_fit(x, x[:, 1])
-    assert any("20 cells without a value came before" in finding for finding in stream.learner_.health()["findings"])
+    assert any(
+        "20 cells without a value came before" in finding for finding in stream.learner_.health()["findings"]
+    )
 
 
 def test_scikit_learn_estimators_take_nan() -> None:
