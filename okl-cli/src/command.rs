@@ -114,7 +114,9 @@ fn export_model(args: &Export) -> anyhow::Result<()> {
     let Position { schema, filled, .. } = position.unwrap_or_default();
     let schema = schema.unwrap_or_default();
     let (features, inputs) = (schema.names(), filled.inputs(&schema));
-    let choices = Choices { features: &features, targets: &schema.targets, inputs: inputs.as_ref(), ..Choices::of(&learner) };
+    let unread = schema.unread();
+    let (targets, inputs_of) = (&schema.targets, inputs.as_ref());
+    let choices = Choices { features: &features, targets, unread: &unread, inputs: inputs_of, ..Choices::of(&learner) };
     let bytes = export::export_with(&learner, to, &choices)?;
     if let Some(inputs) = inputs.filter(|_| args.to == ExportTo::Libsvm) {
         let text = format!(

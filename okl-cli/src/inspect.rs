@@ -1,5 +1,7 @@
 //! `okl inspect`: describes a model in sentences.
 
+use std::collections::BTreeMap;
+
 use okl::basis::Basis;
 use okl::config::{KernelRule, Member};
 use okl::engine::head::Average;
@@ -88,6 +90,17 @@ fn names_of(schema: &Schema) -> Vec<String> {
     if schema.unnamed && schema.columns().len() == schema.len() { Vec::new() } else { schema.names() }
 }
 
+/// The names of the features that the model does not read: of LIBSVM text with `--ignore` or `--features`.
+fn unread(position: &Position, names: &[String]) -> Vec<String> {
+    let unread = position.schema.as_ref().map(Schema::unread).unwrap_or_default();
+    unread.into_iter().filter_map(|feature| names.get(feature).cloned()).collect()
+}
+
+/// The columns of times, and the time at which their elapsed days begin.
+fn elapsed_since(position: &Position) -> impl Iterator<Item = (String, String)> {
+    position.schema.as_ref().map(Schema::elapsed_since).unwrap_or_default().into_iter()
+}
+
 /// What a missing value becomes, as `--missing` says it; none if it is refused.
 fn missing(position: &Position) -> Option<String> {
     let missing = position.schema.as_ref()?.missing;
@@ -100,7 +113,7 @@ pub fn as_json(learner: &Learner, position: &Position, names: &[String], name: i
     let alerts = learner.config().loss.reads() == Reads::Nothing;
     json!({
         "config": in_effect(learner.config()), "given": position.given, "examples": learner.examples(), "rows": position.seen, "progressive": position.progress.to_json(quantile_in_units(learner)), "replayed_rows": position.replayed, "frozen_after": learner.frozen_after(), "terms": learner.terms(), "features": learner.features(),
-        "feature_names": names, "hash_bits": position.schema.as_ref().and_then(Schema::hash_bits), "missing": missing(position), "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "step_sizes": learner.step_sizes(), "theta": learner.theta(),
+        "feature_names": names, "unread_features": unread(position, names), "elapsed_since": elapsed_since(position).collect::<BTreeMap<_, _>>(), "hash_bits": position.schema.as_ref().and_then(Schema::hash_bits), "missing": missing(position), "targets": position.schema.as_ref().map(|s| &s.targets), "outputs": learner.outputs(), "classes": learner.classes(), "positive_class": positive_class(learner), "eta": learner.eta(), "step_sizes": learner.step_sizes(), "theta": learner.theta(),
         "offset": learner.predicting_offset(), "norm2": learner.norm2(), "norm2_exact": norm_is_exact(learner), "truncation_error": learner.truncation_error(), "alert_rate": learner.alert_rate().filter(|_| alerts), "outside_rate": learner.alert_rate().filter(|_| !alerts),
         "bank": learner.members().iter().map(|(m, weight)| json!({ "weight": weight, "step": m.step, "lambda": m.lambda, "average": m.average, "width": m.width, "kernel": rule_of(learner, m), "loss": learner.config().loss.all()[m.loss] })).collect::<Vec<_>>(),
         "threshold": learner.threshold(), "bytes": learner.bytes(), "bytes_while_learning": memory::while_learning(learner), "warming_up": learner.warming_up(), "certificates": certificates::in_words(learner, position.progress.measured(learner)),
@@ -142,6 +155,11 @@ fn in_words(learner: &Learner, position: &Position, names: &[String], [did, hash
         ("number of terms", growth(learner)),
         ("units", frame(learner)),
         ("features", if hashed.is_empty() { list(names, 8) } else { hashed }),
+        ("not read", list(&unread(position, names), 8)),
+        (
+            "elapsed days",
+            list(&elapsed_since(position).map(|(column, time)| format!("{column} since {time}")).collect::<Vec<_>>(), 4),
+        ),
         ("missing values", missing(position).map_or(String::new(), |rule| format!("filled: {rule}"))),
         (if targets.len() == 1 { "target" } else { "targets" }, list(targets, 8)),
         ("classes", list(&classes, 20)),

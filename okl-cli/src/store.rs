@@ -169,6 +169,7 @@ pub fn used_rules(learner: &Learner) -> Vec<&'static str> {
         ("--one-hot", schema.one_hot || !schema.categories.is_empty()),
         ("--missing", !schema.missing.is_refused()),
         ("--hash-bits", schema.hash_bits().is_some()),
+        ("--ignore or --features of LIBSVM text", !schema.unread().is_empty()),
     ];
     rules.iter().filter(|(_, used)| *used).map(|(flag, _)| *flag).collect()
 }

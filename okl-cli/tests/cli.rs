@@ -49,6 +49,8 @@ mod memory;
 mod missing;
 #[path = "cli/models.rs"]
 mod models;
+#[path = "cli/names.rs"]
+mod names;
 #[path = "cli/odd_files.rs"]
 mod odd_files;
 #[path = "cli/output.rs"]

@@ -28,6 +28,6 @@ pub fn onnx(
 ) -> PyResult<Vec<u8>> {
     let inputs = gaps.inputs(features);
     let threshold = threshold.or(learner.threshold());
-    let choices = Choices { threshold, classes, features, targets: &[], inputs: inputs.as_ref() };
+    let choices = Choices { threshold, classes, features, targets: &[], unread: &[], inputs: inputs.as_ref() };
     export_with(learner, To::Onnx, &choices).map_err(|e| PyValueError::new_err(format!("{e:#}")))
 }

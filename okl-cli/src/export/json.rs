@@ -8,6 +8,7 @@
 //! | `classes` | in the order of the outputs, or of appearance for a loss that reads a sign |
 //! | `positive` | for a loss that reads a sign: the class of positive scores; null without classes and for other losses |
 //! | `features` | their names in the order of the numbers of a row; a feature without a name has its number from 1 |
+//! | `unread` | only if the model does not read some features: their places in `features`, from 0; version 9 |
 //! | `missing` | only if the model fills missing values: the `rule`, and for each feature its `values`, the number in place of a missing one, null for an indicator |
 //! | `target` | the target's name, a list of names if there are several, or null if it is not known |
 //! | `outputs` | the number of scores |
@@ -58,6 +59,8 @@ const WEIGHTS: &str = "where a part has weights, its kernel reads |u - c|² as t
 
 const LINEAR: &str = "added to the scores is the sum over j of linear.weights_j u_j, with u clipped to [-linear.limit, linear.limit] instead and not multiplied by a triangle";
 
+const UNREAD: &str = "the features in unread are 0 in x, whatever a row has there";
+
 const LOGARITHMS: &str = "before that, x is replaced by sign(x) ln(1 + |x| / frame.log_units)";
 
 pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
@@ -73,6 +76,7 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
     let weighted = model.parts.iter().any(|part| part.columns.is_some());
     let scores = if weighted { format!("{scores}; {WEIGHTS}") } else { scores };
     let scores = if model.linear.is_some() { format!("{scores}; {LINEAR}") } else { scores };
+    let scores = if model.unread.is_empty() { scores } else { format!("{scores}; {UNREAD}") };
     let about = json!({ "scores": scores, "decision": decision(model.reads()) });
     let sparse = super::writes_sparsely(learner);
     let mut frame = model.framed().then(|| match sparse {
@@ -86,6 +90,7 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
         frame["whiten"] = json!(triangle);
     }
     let version = match (triangle.is_empty() && !weighted, logarithms.is_empty()) {
+        _ if !model.unread.is_empty() => "9",
         _ if model.linear.is_some() => "8",
         _ if sparse => "7",
         (false, _) => "6",
@@ -113,6 +118,9 @@ pub(super) fn write(model: &Model<'_>) -> Vec<u8> {
         ("offset", line(&json!(model.offset))),
         ("threshold", line(&json!(model.threshold))),
     ];
+    if !model.unread.is_empty() {
+        entries.push(("unread", line(&json!(model.unread))));
+    }
     if let Some(inputs) = model.inputs {
         entries.push(("missing", line(&missing(inputs))));
     }

@@ -95,6 +95,10 @@ fn obstacles(model: &Model<'_>) -> Vec<String> {
             found.push("it shifts the features before the polynomial kernel, and LIBSVM does not".into());
         }
         AnyKernel::Polynomial { .. } => {}
+        AnyKernel::Gaussian { .. } if !model.unread.is_empty() => found.push(format!(
+            "it does not read feature {} of its data (--ignore or --features), and LIBSVM reads every feature: learn a file without such features",
+            model.names[model.unread[0]]
+        )),
         AnyKernel::Gaussian { .. } if own => {
             found.push("it has its own scale for every feature, and LIBSVM's rbf kernel has one gamma for all".into());
         }

@@ -17,6 +17,8 @@
 //! is the largest |weight|, and J and the factors of a `target_scale` are in w. For a linear kernel this is the same function. With the polynomial
 //! kernel of degree 2 a weight vector is a polynomial of u, with J and these factors in its coefficients.
 //!
+//! Features that the model does not read (of LIBSVM text with `--ignore` or `--features`) are taken as x_j = 0.
+//!
 //! Scores are in the unit of the targets: with a `target_scale`, b is what the learner's offset is in that unit, and the
 //! rows of J, or a where there is no operator, are divided by the factors.
 //!
@@ -86,6 +88,8 @@ pub struct Choices<'a> {
     pub features: &'a [String],
     /// The names of the targets in order; empty if they are not known.
     pub targets: &'a [String],
+    /// The features that the model does not read, ascending: it has learned them as 0. They are taken as 0 whatever a row has there.
+    pub unread: &'a [usize],
     /// The columns, if values may be missing in them. An ONNX graph takes these columns, fills them and makes the indicators.
     pub inputs: Option<&'a Inputs>,
 }
@@ -93,7 +97,7 @@ pub struct Choices<'a> {
 impl Choices<'_> {
     /// The learner's own threshold and order of classes, without names.
     pub fn of(learner: &Learner) -> Self {
-        Choices { threshold: learner.threshold(), classes: None, features: &[], targets: &[], inputs: None }
+        Choices { threshold: learner.threshold(), classes: None, features: &[], targets: &[], unread: &[], inputs: None }
     }
 }
 
@@ -117,13 +121,15 @@ pub fn export_with(learner: &Learner, to: To, choices: &Choices<'_>) -> Result<V
         );
     }
     if to == To::Json && writes_sparsely(learner) {
-        let mut model = Model { threshold: choices.threshold, targets: choices.targets, ..Model::of_sparse(learner) };
+        let Choices { threshold, targets, unread, .. } = *choices;
+        let mut model = Model { threshold, targets, unread, ..Model::of_sparse(learner) };
         model.names = choices.features.to_vec();
         return Ok(json::write(&model));
     }
     dense_fits(learner, to)?;
     let inputs = choices.inputs.filter(|inputs| inputs.features.len() == learner.features());
-    let mut model = Model { threshold: choices.threshold, targets: choices.targets, inputs, ..Model::of(learner) };
+    let Choices { threshold, targets, unread, .. } = *choices;
+    let mut model = Model { threshold, targets, unread, inputs, ..Model::of(learner) };
     model.names.iter_mut().zip(choices.features).for_each(|(name, given)| name.clone_from(given));
     if let Some(classes) = choices.classes {
         model.order(classes)?;
@@ -171,6 +177,8 @@ pub(crate) struct Model<'a> {
     names: Vec<String>,
     /// The targets' names; empty if they are not known.
     targets: &'a [String],
+    /// See [`Choices::unread`].
+    unread: &'a [usize],
     /// The columns from which the features are made, if values may be missing.
     inputs: Option<&'a Inputs>,
     pub(crate) outputs: usize,
@@ -252,6 +260,7 @@ impl<'a> Model<'a> {
             features: learner.features(),
             names: Vec::new(),
             targets: &[],
+            unread: &[],
             inputs: None,
             outputs: learner.outputs(),
             parts: Vec::new(),

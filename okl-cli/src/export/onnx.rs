@@ -66,6 +66,7 @@ pub(super) fn write(model: &Model<'_>) -> Result<Vec<u8>> {
     let about = format!("The features, one column each, in this order: {}", names.join(", "));
     graph.declare_input("x", DOUBLE, &[Dim::Rows, Dim::Count(names.len())], &about);
     let x = model.inputs.map_or_else(|| "x".into(), |inputs| filled(&mut graph, inputs));
+    let x = without_unread(&mut graph, model, x);
     let scaled = scaled(&mut graph, model, &x);
     let rows = framed(&mut graph, model, &scaled);
     scores(&mut graph, model, &rows, &scaled);
@@ -109,6 +110,17 @@ fn filled(graph: &mut Graph, inputs: &Inputs) -> String {
     graph.gather(&both, &order)
 }
 
+/// The rows with 0 in the features that the model does not read.
+fn without_unread(graph: &mut Graph, model: &Model<'_>, x: String) -> String {
+    if model.unread.is_empty() {
+        return x;
+    }
+    let is_read: Vec<u8> = (0..model.features).map(|feature| model.unread.binary_search(&feature).is_err().into()).collect();
+    let is_read = graph.tensor("is_read", BOOL, &[1, model.features], &is_read);
+    let zero = graph.scalar(0.0);
+    graph.node("Where", &[&is_read, &x, &zero])
+}
+
 /// ModelProto.
 fn finish(graph: &Graph, model: &Model<'_>) -> Message {
     let opset = Message::default().text(1, "").number(2, OPSET);
@@ -128,6 +140,7 @@ fn metadata(model: &Model<'_>) -> Vec<Message> {
     let features = serde_json::json!(columns(model)).to_string();
     let mut entries = vec![entry("okl.config", learner.config().to_json()), entry("okl.features", features)];
     entries.extend(model.inputs.map(|inputs| entry("okl.missing", inputs.missing.to_string())));
+    entries.extend((!model.unread.is_empty()).then(|| entry("okl.unread", serde_json::json!(model.unread).to_string())));
     if !model.targets.is_empty() {
         entries.push(entry("okl.target", model.target().to_string()));
     }

@@ -5,6 +5,7 @@ use std::io::Read;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::asked::Asked;
 use super::builder::Builder;
 use super::columns::Columns;
 use super::csv::{self, Csv};
@@ -195,6 +196,7 @@ fn parser(head: &[u8], format: Format, options: &mut Options) -> Result<(Parser,
             let asked = options.clone();
             without_inherited(options, |_| false);
             let mut columns = Columns::new(options, libsvm::SHAPE);
+            columns.asked = Asked::of(options, false);
             columns.inherit(&asked, |_| false);
             columns.said.extend(libsvm::by_number(options)?);
             Ok((Parser::Libsvm(Libsvm::new(options)?), columns))
@@ -210,6 +212,7 @@ fn parser(head: &[u8], format: Format, options: &mut Options) -> Result<(Parser,
             options.schema.iter_mut().for_each(|schema| schema.unnamed = false);
             // The only text to keep is the tag, which is no column; a feature may have its name.
             let mut columns = Columns::new(&Options { keep: Vec::new(), ..options.clone() }, vw::SHAPE);
+            columns.asked = Asked::of(options, false);
             columns.inherit(&asked, |name| name == "tag");
             Ok((Parser::Vw(Vw::new(options)?), columns))
         }
@@ -222,6 +225,7 @@ fn parser(head: &[u8], format: Format, options: &mut Options) -> Result<(Parser,
                 return Err(format!("--keep {name}: --ignore leaves out the object that has it; ignore its other keys by name"));
             }
             let mut columns = Columns::new(options, jsonl::shape(options.sparse));
+            columns.asked = Asked::of(options, true);
             columns.inherit(options, |name| jsonl::first_has(head, name));
             if columns.schema().unnamed {
                 columns.name_in_order(&jsonl::first_keys(head, options))?;

@@ -1,6 +1,7 @@
 //! The role of every column (feature, level of a text column, target, weight, id), and new columns that appear in later rows.
 
 use super::Options;
+use super::asked::Asked;
 use super::error::{self, Parsed};
 use super::name::{Name, Table};
 use super::plan::listed;
@@ -84,6 +85,8 @@ pub(super) struct Columns {
     pub said: Vec<String>,
     /// The columns of [`Options::inherited`] that the file does not have.
     pub absent: Vec<String>,
+    /// Names in the options that no row has had so far, for formats without a header.
+    pub asked: Asked,
     /// The columns with a number in most of the first rows after the first one: a text in the first row is a bad row, and not what the column has.
     pub of_numbers: Vec<u32>,
     /// See [`Options::skip_bad_rows`].
@@ -136,6 +139,7 @@ impl Columns {
             targets: options.targets.clone(),
             ignored: options.ignore.iter().chain(&options.id).chain(&options.weight).cloned().collect(),
             chosen: options.features.clone(),
+            unread: Vec::new(),
             sparse: sparse || options.hash_bits.is_some() || !options.texts.is_empty(),
             open,
             one_hot: options.one_hot,
@@ -163,6 +167,7 @@ impl Columns {
             line_1: "",
             said: Vec::new(),
             absent: Vec::new(),
+            asked: Asked::default(),
             of_numbers: Vec::new(),
             skips: options.skip_bad_rows,
             schema,
@@ -194,9 +199,11 @@ impl Columns {
         }
     }
 
+    /// Features that the model does not read have no column.
     fn add_all_known(&mut self) {
-        self.schema.features = Features::Named(self.schema.named());
-        for (i, feature) in self.schema.named().iter().enumerate() {
+        self.schema.name_features();
+        let unread = self.schema.unread();
+        for (i, feature) in self.schema.named().iter().enumerate().filter(|(i, _)| unread.binary_search(i).is_err()) {
             self.add_known(feature, i as u32);
         }
     }
@@ -366,25 +373,49 @@ impl Columns {
         std::mem::take(&mut self.unknown[1])
     }
 
-    /// Says which columns of [`Options::inherited`] the file has; the others are not used.
+    /// Says which columns of [`Options::inherited`] the file has; the others are not used. A key of JSON lines may be in later rows only: rows
+    /// without it have the weight 1, but every row needs an id.
     pub fn inherit(&mut self, options: &Options, has: impl Fn(&str) -> bool) {
         for name in &options.inherited {
             let (what, flag, without) = match options.weight.as_ref() == Some(name) {
                 true => ("weights", "--weight", "every row has the weight 1"),
                 false => ("ids", "--id", "rows have no ids"),
             };
+            let of_keys = self.asked.are_keys;
             if has(name) {
                 self.said.push(format!(
                     "{what} are taken from the column '{name}', as when the model was learned; --ignore {name} leaves it out"
                 ));
+            } else if of_keys && flag == "--weight" {
+                self.asked.add_inherited(name);
             } else {
+                let not = if of_keys { "the first row has no key" } else { "there is no column" };
                 self.said.push(format!(
-                    "there is no column '{name}', from which the model took its {what}: {without}; name another column with {flag}"
+                    "{not} '{name}', from which the model took its {what}: {without}; name another column with {flag}"
                 ));
                 self.absent.push(name.clone());
                 self.set(name, Role::Ignored);
             }
         }
+    }
+
+    /// Says which names in the options no row of the first `rows` has had; called once.
+    ///
+    /// # Errors
+    /// If no row has a feature that `--features` names.
+    pub fn check_asked(&mut self, rows: u64) -> Result<(), String> {
+        let asked = std::mem::take(&mut self.asked);
+        let own = self.list.iter().skip(1).map(|column| column.name.to_string());
+        let there = match &self.schema.features {
+            Features::Indexed(n) => format!("1 to {n}"),
+            _ => listed(own.filter(|name| !asked.is_unmet(name)).collect()),
+        };
+        let chosen = |name: &str| {
+            let inside = |of: &str| of.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+            self.list.iter().skip(1).any(|column| inside(&column.name))
+        };
+        self.said.extend(asked.sentences(rows, &there, chosen)?);
+        Ok(())
     }
 
     /// Raises the number of numbered features to at least `features`.
@@ -437,7 +468,8 @@ impl Columns {
     }
 
     /// Whether a feature of this name is used: it is not ignored, and among those that are chosen, if some are.
-    pub fn wants(&self, name: &[u8]) -> bool {
+    pub fn wants(&mut self, name: &[u8]) -> bool {
+        self.asked.meet(name);
         let chosen = &self.schema.chosen;
         let ignored = self.index.get(name).is_some_and(|at| self.list[*at as usize].role == Role::Ignored);
         !ignored && (chosen.is_empty() || chosen.iter().any(|one| one.as_bytes() == name))

@@ -36,7 +36,7 @@ impl Files {
         // The other files are read as the first one is.
         let has = |name: &String| !reader.absent().contains(name);
         let (id, weight) = (options.id.clone().filter(has), options.weight.clone().filter(has));
-        let options = Options { id, weight, inherited: Vec::new(), ..options };
+        let options = Options { id, weight, inherited: Vec::new(), later_file: true, ..options };
         Ok(Files { reader, rest: rest.iter().rev().cloned().collect(), options, file: 0, before: 0 })
     }
 

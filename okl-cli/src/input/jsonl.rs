@@ -151,6 +151,9 @@ impl Cell<'_> {
         let column = self.columns.find(state.path.as_bytes(), state.previous);
         state.previous = column;
         let Column { role, keep, .. } = self.columns.list[column as usize];
+        if keep.is_some() || matches!(role, Role::Ignored | Role::Weight) {
+            self.columns.asked.meet(state.path.as_bytes());
+        }
         let text = raw(value, role, keep.is_some());
         let result = state.first_time(column).and_then(|()| self.columns.cell(column, value, &text, self.out));
         result.map_err(|fault| {
@@ -163,7 +166,10 @@ impl Cell<'_> {
     fn is_ignored<E: de::Error>(&mut self, what: &str, part: &str) -> Result<bool, E> {
         let path = self.state.path.as_str();
         match self.columns.at(path).map(|column| self.columns.list[column as usize].role) {
-            Some(Role::Ignored) => Ok(true),
+            Some(Role::Ignored) => {
+                self.columns.asked.meet(path.as_bytes());
+                Ok(true)
+            }
             Some(Role::Target(_) | Role::Weight | Role::Id) => {
                 let text = format!("found {what}, expected a number or text; name one value inside it, as in {path}.{part}");
                 self.state.fault = Some(error::cell(path, text));

@@ -17,6 +17,9 @@ pub(super) struct Libsvm {
     /// `keep[i]`: whether feature i + 1 is used. Features beyond the end: see `rest`.
     keep: Vec<bool>,
     rest: bool,
+    /// The features that the options name, until it has been checked that rows have them; and those that the current row has.
+    asked: Vec<usize>,
+    met: Vec<usize>,
 }
 
 /// A sentence where the features of a model have names, which are taken by number.
@@ -71,7 +74,7 @@ impl Libsvm {
         }
         let remembered = options.schema.as_ref().map(|s| (&s.chosen, &s.ignored));
         let (chosen, ignored) = remembered.unwrap_or((&options.features, &options.ignore));
-        let (mut keep, rest) = (Vec::new(), chosen.is_empty());
+        let (mut keep, rest, mut asked) = (Vec::new(), chosen.is_empty(), Vec::new());
         for (name, kept) in chosen.iter().map(|n| (n, true)).chain(ignored.iter().map(|n| (n, false))) {
             let index = name.parse().ok().filter(|i| (1..=MOST_FEATURES).contains(i));
             let Some(index) = index else {
@@ -83,12 +86,13 @@ impl Libsvm {
             };
             keep.resize(keep.len().max(index), rest);
             keep[index - 1] = kept;
+            asked.push(index);
         }
-        Ok(Libsvm { width: options.targets.len(), keep, rest })
+        Ok(Libsvm { width: options.targets.len(), keep, rest, asked, met: Vec::new() })
     }
 
     /// Parses one line into features and targets; `false` if the line is empty.
-    pub fn row(&self, line: &[u8], columns: &mut Columns, out: &mut Builder) -> Parsed<bool> {
+    pub fn row(&mut self, line: &[u8], columns: &mut Columns, out: &mut Builder) -> Parsed<bool> {
         let code = if line.contains(&b'#') { line.split(|b| *b == b'#').next().unwrap_or(line) } else { line };
         let mut rest = code.trim_ascii();
         if rest.is_empty() {
@@ -106,7 +110,18 @@ impl Libsvm {
             rest = rest[used..].trim_ascii_start();
         }
         columns.reach(last.max(1))?;
+        self.meet(columns);
         Ok(true)
+    }
+
+    /// Reports the features in the options that the row has, as long as this is of interest.
+    fn meet(&mut self, columns: &mut Columns) {
+        for index in self.met.drain(..) {
+            columns.asked.meet(index.to_string().as_bytes());
+        }
+        if columns.asked.is_checked() {
+            self.asked.clear();
+        }
     }
 
     fn label(&self, text: &[u8], out: &mut Builder) -> Parsed {
@@ -127,7 +142,7 @@ impl Libsvm {
     }
 
     /// One `index:value`; returns the bytes it takes.
-    fn pair(&self, text: &[u8], last: &mut usize, out: &mut Builder) -> Parsed<usize> {
+    fn pair(&mut self, text: &[u8], last: &mut usize, out: &mut Builder) -> Parsed<usize> {
         let (index, colon) = digits(text);
         if colon == 0 || text.get(colon) != Some(&b':') {
             return odd(text);
@@ -144,6 +159,9 @@ impl Libsvm {
             return Err(out_of_order(index, *last));
         }
         *last = index;
+        if !self.asked.is_empty() && self.asked.contains(&index) {
+            self.met.push(index);
+        }
         if self.keep.get(index - 1).copied().unwrap_or(self.rest) {
             out.put((index - 1).min(u32::MAX as usize) as u32, value);
         }

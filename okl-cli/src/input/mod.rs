@@ -9,6 +9,7 @@
 //! removed again if the row is discarded. The rows depend only on the input and the options, not on where a chunk ends. The
 //! first good row decides whether a column has numbers or text.
 
+mod asked;
 mod body;
 mod builder;
 mod cells;
@@ -154,6 +155,8 @@ pub struct Options {
     pub encoding: Option<Encoding>,
     /// The largest number of rows per chunk.
     pub chunk_rows: usize,
+    /// Whether there was a file before this one, with the same options.
+    pub later_file: bool,
 }
 
 impl Default for Options {
@@ -187,6 +190,7 @@ impl Default for Options {
             print: 0,
             encoding: None,
             chunk_rows: 1024,
+            later_file: false,
         }
     }
 }
@@ -383,7 +387,10 @@ impl Reader {
                 Ok(false) => continue,
                 Err(fault) => self.refuse(line, *fault)?,
             }
-            self.check_targets(self.rows + self.builder.rows() as u64 == TARGET_BY)?;
+            let rows = self.rows + self.builder.rows() as u64;
+            if rows == KNOWN_BY {
+                self.check_names(rows)?;
+            }
         }
         Ok(Some(self.hand_out()))
     }
@@ -506,7 +513,7 @@ impl Reader {
 
     fn end(&mut self) -> Result<Option<Chunk>, InputError> {
         self.done = true;
-        self.check_targets(true)?;
+        self.check_names(self.rows + self.builder.rows() as u64)?;
         let rest = self.hand_out();
         match (self.rows, self.after_line, &self.first_bad) {
             (0, 0, Some(first)) => {
@@ -514,14 +521,19 @@ impl Reader {
                 Err(InputError::new(Trouble::Data, &self.file, text))
             }
             (0, 0, None) => Err(InputError::new(Trouble::Data, &self.file, self.body.no_rows())),
-            _ => Ok((rest.rows > 0 || !rest.bad.is_empty()).then_some(rest)),
+            _ => Ok((rest.rows > 0 || !rest.bad.is_empty() || !rest.said.is_empty()).then_some(rest)),
         }
     }
 
-    /// An error if no row so far has the key of the target, which is then probably misspelt.
-    fn check_targets(&self, now: bool) -> Result<(), InputError> {
+    /// An error if no row so far has the key of the target, which is then probably misspelt. Other names that no row has are said.
+    fn check_names(&mut self, rows: u64) -> Result<(), InputError> {
+        if self.after_line > 0 || rows == 0 {
+            return Ok(());
+        }
+        let usage = |text| InputError::new(Trouble::Usage, &self.file, text);
+        self.columns.check_asked(rows).map_err(usage)?;
         match &self.body {
-            Body::Text(text) if now && self.after_line == 0 && !text.saw_targets(&self.columns) => {
+            Body::Text(text) if !text.saw_targets(&self.columns) => {
                 let names = self.columns.schema().listed();
                 let text = format!(
                     "no row so far has the target '{}'; the other keys are {names}",
@@ -537,5 +549,5 @@ impl Reader {
 /// Rows of the first chunk; each of the next has twice as many.
 const FIRST_ROWS: usize = 64;
 
-/// A target's key must have appeared by this row.
-const TARGET_BY: u64 = 1000;
+/// A target's key must have appeared by this row. Other names in the options that have not are said then.
+const KNOWN_BY: u64 = 1000;

@@ -1,6 +1,6 @@
 //! The columns of a model's training data, so that `predict` and `--resume` read the same columns in the same order.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +8,7 @@ use super::chunk::Chunk;
 use super::missing::Missing;
 use super::name::Name;
 use super::plan::listed;
+use super::time::text_of;
 
 /// What a feature says of its column, if it is neither the number in it nor one of its levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +120,9 @@ pub struct Schema {
     /// If not empty: only these columns are features.
     #[serde(default)]
     pub chosen: Vec<String>,
+    /// Features that are not read, see [`Schema::unread`], where features have their numbers as names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<String>,
     /// Whether a feature that is absent from a row is 0. Such data are scaled, but not centred.
     pub sparse: bool,
     /// Whether features are added when new names appear.
@@ -207,6 +211,44 @@ impl Schema {
             Features::Hashed(bits) => Some(bits),
             _ => None,
         }
+    }
+
+    /// The columns of times, and the time at which their elapsed days begin.
+    pub fn elapsed_since(&self) -> Vec<(String, String)> {
+        let Features::Named(list) = &self.features else { return Vec::new() };
+        let since = |feature: &Feature| match feature.part {
+            Some(Part::Elapsed(origin)) => Some((feature.column.to_string(), text_of(origin))),
+            _ => None,
+        };
+        list.iter().filter_map(since).collect()
+    }
+
+    /// The features that are not read from rows, ascending. Features of LIBSVM text that `--ignore` or `--features` leaves out keep their numbers,
+    /// but the model has learned them as 0.
+    pub fn unread(&self) -> Vec<usize> {
+        let numbers = |names: &[String]| -> BTreeSet<usize> {
+            names.iter().filter_map(|name| name.parse::<usize>().ok()?.checked_sub(1)).collect()
+        };
+        match &self.features {
+            Features::Indexed(n) if self.chosen.is_empty() => numbers(&self.ignored).range(..n).copied().collect(),
+            Features::Indexed(n) => {
+                let (chosen, ignored) = (numbers(&self.chosen), numbers(&self.ignored));
+                (0..*n).filter(|feature| !chosen.contains(feature) || ignored.contains(feature)).collect()
+            }
+            Features::Named(list) if !self.unread.is_empty() => {
+                let is_unread = |feature: &Feature| self.unread.iter().any(|name| feature.column == **name);
+                (0..).zip(list).filter(|(_, feature)| is_unread(feature)).map(|(at, _)| at).collect()
+            }
+            Features::Named(_) | Features::Hashed(_) => Vec::new(),
+        }
+    }
+
+    /// Gives features without names their numbers as names.
+    pub(super) fn name_features(&mut self) {
+        if matches!(self.features, Features::Indexed(_)) {
+            self.unread = self.unread().into_iter().map(|feature| (feature + 1).to_string()).collect();
+        }
+        self.features = Features::Named(self.named());
     }
 
     /// The names for a message; a long list is shortened.

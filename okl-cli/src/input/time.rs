@@ -76,6 +76,14 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     (1..=lengths[before]).contains(&day).then_some(years + within + day - 1)
 }
 
+/// The time of so many milliseconds since 1970 as text: `2024-01-31T08:15:30.250Z`.
+pub(super) fn text_of(utc: i64) -> String {
+    let (day, rest) = (date(utc.div_euclid(DAY)), utc.rem_euclid(DAY));
+    let (hour, minute, second, fraction) = (rest / HOUR, rest / MINUTE % 60, rest / SECOND % 60, rest % SECOND);
+    let fraction = if fraction == 0 { String::new() } else { format!(".{fraction:03}") };
+    format!("{day}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
+}
+
 /// The date of a day of the Gregorian calendar, counted from 1970-01-01, as 2024-01-31.
 pub(super) fn date(day: i64) -> String {
     // Years that begin in March end with their leap day; 146,097 days are 400 years.

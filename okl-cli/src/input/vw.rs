@@ -163,7 +163,10 @@ impl Vw {
         }
         match columns.list[self.previous as usize].role {
             Role::Number(_) | Role::Undecided => columns.cell(self.previous, Value::Number(value), b"", out),
-            _ => Ok(()),
+            _ => {
+                columns.asked.meet(name);
+                Ok(())
+            }
         }
     }
 }

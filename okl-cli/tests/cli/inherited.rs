@@ -65,7 +65,7 @@ fn columns_that_are_not_there_are_named() {
     assert!(err.contains("there is no column 'id', from which the model took its ids: rows have no ids"), "{err}");
     let jsonl: String = (0..50).map(|i| format!("{{\"a\":{},\"b\":0.5,\"y\":\"up\"}}\n", f64::from(i) / 50.0)).collect();
     let (_, err) = succeed(&["learn", &folder.write("c.jsonl", jsonl), "--resume", &model]);
-    assert!(flat(&err).contains("there is no column 'w'"), "{err}");
+    assert!(flat(&err).contains("none of the first 50 rows has the key 'w', from which the model took its weights"), "{err}");
     let again = json(&["learn", &first, "--resume", &next]);
     assert_eq!(again["summary"]["not_learned"]["of_weight_zero"], 40);
     // A later file is read as the first one.
