@@ -104,6 +104,21 @@ def test_two_classes_have_probabilities_from_the_first_row_on(classes):
     assert hard.predict_one({"a": 3.0, "b": 0.0}) == 1
 
 
+def test_settings_that_are_no_settings_have_a_similar_name():
+    for given, words in (
+        ({"missing": "avg"}, 'missing: found "avg", expected refuse, mean, .*; did you mean mean\\?'),
+        ({"step": "adaptve"}, 'step: unknown name "adaptve"; did you mean smd\\? choose one of'),
+        ({"learning_rate": "adaptve"}, "learning_rate: no such setting; did you mean `step`\\?"),
+        ({"loss": "nu_hing"}, 'loss: unknown name "nu_hing"; did you mean nu_hinge\\?'),
+        (
+            {"loss": "nu_hinge", "classes": ["a", "b", "c"]},
+            "classes: the loss nu_hinge separates exactly two classes, found 3; use max_margin or softmax",
+        ),
+    ):
+        with pytest.raises(ValueError, match=words):
+            okl.river.KernelClassifier(**given)
+
+
 @pytest.mark.parametrize("loss", ["max_margin", "hinge"])
 def test_one_class_is_certain(loss):
     model = okl.river.KernelClassifier(**SETTINGS, loss=loss)

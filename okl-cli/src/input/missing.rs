@@ -8,6 +8,7 @@ use std::fmt::{self, Display, Formatter};
 use std::ops::Range;
 use std::str::FromStr;
 
+use okl::config::nearest;
 use serde::{Deserialize, Serialize};
 
 use super::chunk::Chunk;
@@ -48,6 +49,10 @@ impl Missing {
 
 const RULES: [(Rule, &str); 4] = [(Rule::Refuse, "refuse"), (Rule::Mean, "mean"), (Rule::Zero, "zero"), (Rule::Last, "last")];
 
+/// Names of other libraries, and the names of these rules here.
+const ELSEWHERE: [(&str, &str); 6] =
+    [("avg", "mean"), ("average", "mean"), ("ffill", "last"), ("previous", "last"), ("constant", "zero"), ("error", "refuse")];
+
 impl FromStr for Missing {
     type Err = String;
 
@@ -56,9 +61,21 @@ impl FromStr for Missing {
         let rule = RULES.iter().find(|(_, name)| *name == word).map(|(rule, _)| *rule);
         match rule {
             Some(rule) if rule != Rule::Refuse || !indicator => Ok(Missing { rule, indicator }),
-            _ => Err("expected refuse, mean, zero, last, mean+indicator, zero+indicator or last+indicator".into()),
+            _ => {
+                let meant = meant(text).map_or(String::new(), |rule| format!("; did you mean {rule}?"));
+                Err(format!("expected refuse, mean, zero, last, mean+indicator, zero+indicator or last+indicator{meant}"))
+            }
         }
     }
+}
+
+/// The rule that an unknown word probably means.
+fn meant(text: &str) -> Option<Missing> {
+    let (word, indicator) = text.split_once('+').map_or((text, false), |(word, _)| (word, true));
+    let elsewhere = ELSEWHERE.iter().find(|(theirs, _)| *theirs == word).map(|(_, name)| *name);
+    let name = elsewhere.or_else(|| nearest(word, RULES.into_iter().map(|(_, name)| name)))?;
+    let (rule, _) = RULES.into_iter().find(|(rule, known)| *known == name && !(indicator && *rule == Rule::Refuse))?;
+    Some(Missing { rule, indicator })
 }
 
 impl Display for Missing {
