@@ -251,7 +251,7 @@ pub fn columns(flags: &Columns, table: &mut Map<String, Value>) -> anyhow::Resul
     word(table, "header", &mut columns.header)?;
     word(table, "on_bad_row", &mut columns.on_bad_row)?;
     if let Some(value) = table.remove("missing") {
-        let rule = one_word("missing", &value)?.parse().map_err(|why| usage(format!("missing: {why}, found {value}")))?;
+        let rule = one_word("missing", &value)?.parse().map_err(|why| usage(format!("missing: found {value}, {why}")))?;
         columns.missing.get_or_insert(rule);
     }
     match table.remove("one_hot") {

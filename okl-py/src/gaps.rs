@@ -35,7 +35,7 @@ pub fn take(tables: &[Option<&Bound<'_, PyDict>>]) -> PyResult<Option<Missing>> 
         if let Some(value) = table.get_item("missing")?.filter(|value| !value.is_none()) {
             let text = value.extract::<String>();
             let text = text.map_err(|_| PyTypeError::new_err(format!("missing: expected text, found {value}")))?;
-            let rule: Missing = text.parse().map_err(|e| PyValueError::new_err(format!("missing: {e}, found {text:?}")))?;
+            let rule: Missing = text.parse().map_err(|e| PyValueError::new_err(format!("missing: found {text:?}, {e}")))?;
             found = Some(rule);
         }
     }

@@ -41,7 +41,7 @@ mod _okl {
     #[pymodule_export]
     use super::hash::{hash_feature, hash_names, xxh3_64};
     #[pymodule_export]
-    use super::learner::Learner;
+    use super::learner::{Learner, learner_in_units};
     #[pymodule_export]
     use super::row::{learn_labelled, learn_row, predict_row};
     #[pymodule_export]

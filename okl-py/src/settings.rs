@@ -1,8 +1,8 @@
 //! Converts settings between Python (keyword arguments, dictionaries) and the engine.
 
 use okl::Config;
-use okl::config::Member;
 use okl::config::families::{FAMILIES, Family, Variant};
+use okl::config::{Member, Scale};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -15,17 +15,21 @@ use crate::targets::is_bool;
 const DEEPEST: usize = 32;
 
 /// The configuration that a dictionary and keyword arguments describe. Keyword arguments override the dictionary; None counts as not given.
-pub fn config(base: Option<&Bound<'_, PyDict>>, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Config> {
+/// `scale`: in place of the scale of the columns that they describe.
+pub fn config(base: Option<&Bound<'_, PyDict>>, settings: Option<&Bound<'_, PyDict>>, scale: Option<Scale>) -> PyResult<Config> {
     let mut all = Map::new();
     for table in base.into_iter().chain(settings) {
         all.extend(object(table, 0)?);
     }
     // `missing` is a setting of the rows: the engine does not list it.
     let complete = |text: String| text.replacen(" and the parameters of these", ", missing and the parameters of these", 1);
-    let config = Config::from_value(Value::Object(all)).map_err(|e| match e.to_string() {
+    let mut config = Config::from_value(Value::Object(all)).map_err(|e| match e.to_string() {
         text if text.contains("no such setting;") => PyValueError::new_err(complete(text)),
         _ => refused(&e),
     })?;
+    if let Some(scale) = scale {
+        config.scale = scale;
+    }
     // A setting without effect is not stored, so that a learner made from `Learner.config` has the bytes of the first one.
     let without = Config { implicit: false, ..config.clone() };
     Ok(if without.proximal() { without } else { config })
@@ -198,7 +202,7 @@ pub fn terms_within(
     settings: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Option<usize>> {
     let memory = if memory.is_instance_of::<PyInt>() { format!("{memory}B") } else { memory.extract()? };
-    let (bytes, config) = (okl::config::sizing::bytes(&memory).map_err(|e| refused(&e))?, config(None, settings)?);
+    let (bytes, config) = (okl::config::sizing::bytes(&memory).map_err(|e| refused(&e))?, config(None, settings, None)?);
     let each = config.bytes_per_term(features, outputs);
     let terms = config.within(bytes, features, outputs).map_err(|e| refused(&e))?.budget().capacity();
     // The engine counts terms without ids: with ids, fewer of them fit.

@@ -238,8 +238,13 @@ def test_nothing_changes_where_a_row_is_refused() -> None:
     with pytest.raises(ValueError, match="expected 3, found 2"):
         model.learn(wrong[:, :2], [1.0, 2.0])
     assert model.to_bytes() == before
-    with pytest.raises(ValueError, match="missing: expected refuse, mean, zero, last, mean.indicator"):
+    with pytest.raises(
+        ValueError, match='missing: found "median", expected refuse, mean, zero, last, mean.indicator'
+    ):
         okl.Learner(missing="median")
+    for rule, meant in (("avg", "mean"), ("meen", "mean"), ("avg+indicator", "mean.indicator")):
+        with pytest.raises(ValueError, match=rf"or last.indicator; did you mean {meant}\?$"):
+            okl.Learner(missing=rule)
     with pytest.raises(TypeError, match="missing: expected text"):
         okl.Learner(missing=3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="row 0, column 0: found"):

@@ -99,6 +99,45 @@ def test_a_prediction_is_the_score_that_learning_starts_from():
     assert predicted != model.predict_one({"b": 0.3})
 
 
+def test_rows_before_a_feature_appears_are_said():
+    """They are 0 in it, which can be far from all its values, as a cell with None before the first value is."""
+    rng = random.Random(3)
+    some = [{"a": rng.gauss(0, 1), "p": 1000 + rng.gauss(0, 1)} for _ in range(600)]
+    y = [math.sin(3 * x["p"]) for x in some]
+    words = "column 'p': 100 cells without a value came before its first value and became 0;"
+
+    def streams():
+        yield "absent", [x if i >= 100 else {"a": x["a"]} for i, x in enumerate(some)]
+        yield "None", [x if i >= 100 else {"a": x["a"], "p": None} for i, x in enumerate(some)]
+
+    for rule in ("mean", "last", "mean+indicator"):
+        for way, stream in streams():
+            model = okl.river.KernelRegressor(missing=rule)
+            with pytest.warns(okl.HealthWarning, match=words):
+                for x, target in zip(stream, y):
+                    model.learn_one(x, target)
+            assert any(words in finding for finding in model.learner.health()["findings"]), way
+            # The number of rows is in the pickle, and frames are rows.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", okl.HealthWarning)
+                half = okl.river.KernelRegressor(missing=rule)
+                for x, target in zip(stream[:60], y):
+                    half.learn_one(x, target)
+                half = pickle.loads(pickle.dumps(half))
+                half.learn_many(pd.DataFrame(stream[60:100]), pd.Series(y[60:100]))
+                half.learn_many(pd.DataFrame(stream[100:]), pd.Series(y[100:]))
+            assert half.learner.to_bytes() == model.learner.to_bytes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for model, stream in (
+            (okl.river.KernelRegressor(missing="mean"), some),
+            (okl.river.KernelRegressor(missing="zero"), [{"a": x["a"]} for x in some[:100]] + some[100:]),
+        ):
+            for x, target in zip(stream, y):
+                model.learn_one(x, target)
+            assert not any("without a value" in finding for finding in model.learner.health()["findings"])
+
+
 def test_predicting_new_features_does_not_decide_their_order():
     asked, quiet = (okl.river.KernelRegressor(**SETTINGS) for _ in range(2))
     for x in rows(20, "mn"):

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from river import imblearn, multioutput
 
 import okl.river
 
@@ -80,6 +81,42 @@ def test_nothing_is_known_before_the_first_label():
     assert model.predict_proba_many(pd.DataFrame([x, x])).shape[1] == 0
     two = okl.river.KernelClassifier(loss="logistic")
     assert two.predict_one(x) is None and two.predict_proba_one(x) == {False: 0.5, True: 0.5}
+    assert two.predict_many(pd.DataFrame([x, x])).tolist() == [None, None]
+    assert two.predict_proba_many(pd.DataFrame([x])).to_dict("records") == [{False: 0.5, True: 0.5}]
+    for loss in ("auto", "logistic"):
+        told = okl.river.KernelClassifier(loss=loss, classes=["a", "b"])
+        assert told.predict_one(x) == "a" and told.predict_proba_one(x) == {"a": 0.5, "b": 0.5}
+
+
+@pytest.mark.parametrize("classes", [None, [False, True], [0, 1]])
+def test_two_classes_have_probabilities_from_the_first_row_on(classes):
+    """River's wrappers of classifiers of two classes read the probability of True before the first label."""
+    kind = int if classes == [0, 1] else bool
+    model = okl.river.KernelClassifier(loss="logistic", classes=classes)
+    chain = multioutput.ClassifierChain(model.clone(), order=["high", "left"])
+    hard = imblearn.HardSamplingClassifier(model.clone(), size=10, p=0.1, seed=1)
+    for x, corner in corners([0, 1, 2, 3]):
+        y = {"high": kind(corner // 2), "left": kind(corner % 2)}
+        assert set(chain.predict_proba_one(x)["left"]) == {False, True}
+        chain.learn_one(x, y)
+        hard.learn_one(x, y["left"])
+    assert chain.predict_one({"a": 3.0, "b": 0.0}) == {"high": False, "left": True}
+    assert hard.predict_one({"a": 3.0, "b": 0.0}) == 1
+
+
+def test_settings_that_are_no_settings_have_a_similar_name():
+    for given, words in (
+        ({"missing": "avg"}, 'missing: found "avg", expected refuse, mean, .*; did you mean mean\\?'),
+        ({"step": "adaptve"}, 'step: unknown name "adaptve"; did you mean smd\\? choose one of'),
+        ({"learning_rate": "adaptve"}, "learning_rate: no such setting; did you mean `step`\\?"),
+        ({"loss": "nu_hing"}, 'loss: unknown name "nu_hing"; did you mean nu_hinge\\?'),
+        (
+            {"loss": "nu_hinge", "classes": ["a", "b", "c"]},
+            "classes: the loss nu_hinge separates exactly two classes, found 3; use max_margin or softmax",
+        ),
+    ):
+        with pytest.raises(ValueError, match=words):
+            okl.river.KernelClassifier(**given)
 
 
 @pytest.mark.parametrize("loss", ["max_margin", "hinge"])

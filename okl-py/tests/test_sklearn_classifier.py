@@ -248,8 +248,13 @@ def test_no_probabilities_where_the_loss_gives_none():
 def test_a_loss_for_two_classes_refuses_more():
     for loss in ("perceptron", "nu_hinge", "hinge:0.5"):
         KernelClassifier(loss).fit(X2, Y2)
-        with pytest.raises(ValueError, match="exactly two classes"):
+        words = rf"loss='{loss}' separates exactly two classes, found 3 \(.*\): use 'hinge', 'log_loss'"
+        with pytest.raises(ValueError, match=words):
             KernelClassifier(loss).fit(X3, Y3)
+        with pytest.raises(ValueError, match=words):
+            KernelClassifier(loss).partial_fit(X3, Y3)
+        with pytest.raises(ValueError, match=words):
+            KernelClassifier(loss).partial_fit(X3, Y3, classes=np.unique(Y3))
 
 
 def test_class_weights():

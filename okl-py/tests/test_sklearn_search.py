@@ -1,5 +1,6 @@
 """What `fit` chooses on a fixed set where nothing is given, what it keeps, what it costs, and when it warns."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -10,7 +11,8 @@ pytest.importorskip("sklearn")
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
-from okl._sklearn import search
+from okl._okl import Learner, learner_in_units
+from okl._sklearn import base, search
 from okl._sklearn.search import Candidate, automatic_terms, calibrated_loss, folds, spread
 from okl.sklearn import KernelClassifier, KernelRegressor
 
@@ -176,6 +178,33 @@ def test_the_same_random_state_chooses_the_same():
     assert one.search_ != other.search_
 
 
+@pytest.mark.parametrize("given", [{}, {"scale": "standard"}, {"scale": None}, {"kernel": "linear"}])
+def test_the_scale_of_the_columns_is_not_read_again_for_each_try(given, monkeypatch):
+    """As a setting it is a list with a number for each column, which takes long to read where there are many."""
+    X, y = load_iris(return_X_y=True)
+    expected = pickle.dumps(KernelClassifier(random_state=0, **given).fit(X, y).learner_)
+    lists, built = [], []
+
+    def learner(config):
+        (lists if isinstance(config.get("scale"), dict) else built).append(config)
+        return Learner(config)
+
+    def in_units(config, units):
+        built.append(config)
+        # The same learner, to the last bit, as one that reads the list.
+        assert "scale" not in config
+        listed = Learner({**config, "scale": units.config["scale"]})
+        made = learner_in_units(config, units)
+        assert made.config == listed.config and made.to_bytes() == listed.to_bytes()
+        return made
+
+    monkeypatch.setattr(base, "Learner", learner)
+    monkeypatch.setattr(base, "learner_in_units", in_units, raising=False)
+    model = KernelClassifier(random_state=0, **given).fit(X, y)
+    assert len(built) > 3 * len(model.search_) > 9 and len(lists) < 8
+    assert pickle.dumps(model.learner_) == expected
+
+
 def test_folds_have_the_shares_of_the_classes():
     codes = np.r_[np.zeros(970, int), np.ones(30, int)]
     order = np.random.default_rng(0).permutation(1000)
@@ -237,7 +266,7 @@ def test_all_rows_may_be_terms_up_to_twenty_thousand():
 
 
 def test_candidates_around_another():
-    space = search.Space({}, ("gaussian",), 2.0, True, 1.0, 8, 64)
+    space = search.Space({}, Learner(), ("gaussian",), 2.0, True, 1.0, 8, 64)
     start = Candidate("gaussian", 1.0, 9.0, 8)
     assert {(near.width, near.cost) for near in space.neighbours(start)} == {
         (0.5, 9.0),
@@ -245,8 +274,7 @@ def test_candidates_around_another():
         (1.0, 3.0),
         (1.0, 27.0),
     }
-    config = search.Space({"kernel": {"gaussian": {}}}, ("gaussian",), 2.0, True, 1.0, 8, 64).settings(
-        start, 100
-    )
+    space.config["kernel"] = {"gaussian": {}}
+    config = space.settings(start, 100)
     assert config["kernel"] == {"gaussian": {"gamma": 0.25}} and config["lambda"] == pytest.approx(1 / 900)
     assert config["step"] == {"linear": {"eta": 1.0, "horizon": 800}}

@@ -8,6 +8,7 @@ use std::fmt::{self, Display, Formatter};
 use std::ops::Range;
 use std::str::FromStr;
 
+use okl::config::nearest;
 use serde::{Deserialize, Serialize};
 
 use super::chunk::Chunk;
@@ -48,6 +49,10 @@ impl Missing {
 
 const RULES: [(Rule, &str); 4] = [(Rule::Refuse, "refuse"), (Rule::Mean, "mean"), (Rule::Zero, "zero"), (Rule::Last, "last")];
 
+/// Names of other libraries, and the names of these rules here.
+const ELSEWHERE: [(&str, &str); 6] =
+    [("avg", "mean"), ("average", "mean"), ("ffill", "last"), ("previous", "last"), ("constant", "zero"), ("error", "refuse")];
+
 impl FromStr for Missing {
     type Err = String;
 
@@ -56,9 +61,21 @@ impl FromStr for Missing {
         let rule = RULES.iter().find(|(_, name)| *name == word).map(|(rule, _)| *rule);
         match rule {
             Some(rule) if rule != Rule::Refuse || !indicator => Ok(Missing { rule, indicator }),
-            _ => Err("expected refuse, mean, zero, last, mean+indicator, zero+indicator or last+indicator".into()),
+            _ => {
+                let meant = meant(text).map_or(String::new(), |rule| format!("; did you mean {rule}?"));
+                Err(format!("expected refuse, mean, zero, last, mean+indicator, zero+indicator or last+indicator{meant}"))
+            }
         }
     }
+}
+
+/// The rule that an unknown word probably means.
+fn meant(text: &str) -> Option<Missing> {
+    let (word, indicator) = text.split_once('+').map_or((text, false), |(word, _)| (word, true));
+    let elsewhere = ELSEWHERE.iter().find(|(theirs, _)| *theirs == word).map(|(_, name)| *name);
+    let name = elsewhere.or_else(|| nearest(word, RULES.into_iter().map(|(_, name)| name)))?;
+    let (rule, _) = RULES.into_iter().find(|(rule, known)| *known == name && !(indicator && *rule == Rule::Refuse))?;
+    Some(Missing { rule, indicator })
 }
 
 impl Display for Missing {
@@ -98,12 +115,17 @@ struct Seen {
 }
 
 /// What cells without a value become after the rows so far. For each column of numbers, in the order of the features.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Filled {
     seen: Vec<Seen>,
-    /// How many cells without a value came before the first value of each of these columns, in rows that were learned. Not in files of older versions.
+    /// How many rows that were learned had no value in each of these columns before its first one, also rows from before the column appeared.
+    /// Not in files of older versions.
     #[serde(default, skip_serializing_if = "are_zero")]
     early: Vec<u64>,
+    /// How many rows were learned: so many had no value in a column that appears next. None after rows that an older version learned, which did
+    /// not count them: rows from before a column appeared are not counted in `early` then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rows: Option<u64>,
     /// The features that are columns of numbers; found again from the schema.
     #[serde(skip)]
     numbers: Vec<u32>,
@@ -116,10 +138,16 @@ fn are_zero(counts: &[u64]) -> bool {
     counts.iter().all(|count| *count == 0)
 }
 
+impl Default for Filled {
+    fn default() -> Self {
+        Filled { seen: Vec::new(), early: Vec::new(), rows: Some(0), numbers: Vec::new(), features: 0 }
+    }
+}
+
 impl Filled {
-    /// Whether no value has been seen.
+    /// Whether no row has been counted and no value seen.
     pub fn is_empty(&self) -> bool {
-        self.seen.is_empty()
+        self.seen.is_empty() && self.rows.unwrap_or(0) == 0
     }
 
     /// Fills the cells of a chunk from the rows before the chunk.
@@ -167,8 +195,9 @@ impl Filled {
         let follows = matches!(schema.missing.rule, Rule::Mean | Rule::Last);
         if follows {
             self.know(schema);
+            self.early.resize(self.seen.len(), 0); // a file without early cells does not have them
             self.seen.resize(self.numbers.len(), Seen::default());
-            self.early.resize(self.numbers.len(), 0);
+            self.early.resize(self.numbers.len(), self.rows.unwrap_or(0)); // the rows so far came before the first value of a new column
         }
         follows
     }
@@ -248,9 +277,14 @@ impl Filled {
     }
 
     fn follow_row(&mut self, chunk: &Chunk, row: usize, rule: Rule) {
-        let (mut absent, reach) = (chunk.missing_in(row).peekable(), chunk.reach.get(row).copied().unwrap_or(0));
-        let columns = self.numbers.iter().zip(&mut self.seen).zip(&mut self.early);
-        for ((feature, seen), early) in columns.take_while(|((feature, _), _)| **feature < reach) {
+        let Some(reach) = chunk.reach.get(row) else { return };
+        let mut absent = chunk.missing_in(row).peekable();
+        self.rows = self.rows.map(|rows| rows + 1);
+        for ((feature, seen), early) in self.numbers.iter().zip(&mut self.seen).zip(&mut self.early) {
+            if feature >= reach {
+                *early += u64::from(self.rows.is_some()); // the column appears after this row, which has 0 there
+                continue;
+            }
             while absent.next_if(|earlier| earlier < feature).is_some() {}
             if absent.next_if_eq(feature).is_some() {
                 *early += u64::from(seen.count == 0);

@@ -149,8 +149,15 @@ fn what_cannot_be_filled_is_refused() {
         fail(
             &["learn", &data, "--target", "y", "--config", &table],
             2,
-            &["missing: expected refuse, mean, zero, last, mean+indicator", rule],
+            &["missing: found", "expected refuse, mean, zero, last, mean+indicator", rule],
         );
+    }
+    for (rule, meant) in
+        [("avg", "mean"), ("meen", "mean"), ("lats+indicator", "last+indicator"), ("mean+indicater", "mean+indicator")]
+    {
+        let table = folder.write("wrong.toml", format!("missing = \"{rule}\"\n"));
+        let meant = format!("or last+indicator; did you mean {meant}?");
+        fail(&["learn", &data, "--target", "y", "--config", &table], 2, &[rule, &meant]);
     }
     succeed(&["learn", &data, "--target", "y", "--missing", "mean", "--quiet", "-o", &model]);
     let before = fs::read(&model).unwrap();

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use okl::Config;
+use okl_cli::filler::Filler;
 use okl_cli::inspect::shorthand;
 use serde_json::json;
 
@@ -521,6 +522,73 @@ fn cells_before_the_first_value_of_a_column_are_said() {
     assert!(resumed.contains("column p: 3 cells without a value"), "{resumed}");
     assert!(json(&["inspect", &model])["health"].to_string().contains("column p: 3 cells without a value"));
     assert!(flat(&succeed(&["inspect", &model]).0).contains("warning: column p: 3 cells without a value"));
+}
+
+/// JSON lines of 600 rows in which the key p, with values near 1000, appears with row `from`; `before` is what earlier rows have of it.
+fn late_key(from: usize, before: &str) -> Vec<String> {
+    let mut random = Random(6);
+    let row = |i: usize| {
+        let (p, b) = (1000.0 + 8.0 * random.next(), random.next());
+        let p_text = if i < from { before.into() } else { format!("\"p\":{p:.3},") };
+        format!("{{{p_text}\"b\":{b:.3},\"y\":{:.3}}}\n", if i < from { b } else { p.sin() })
+    };
+    (0..600).map(row).collect()
+}
+
+/// A key of JSON lines that appears later is 0 in the rows before it, as an empty cell of a table before the first value of its column.
+#[test]
+fn rows_before_a_key_appears_are_said() {
+    let folder = Folder::new("said-late");
+    let model = folder.path("m.okl");
+    let learn = |name: &str, lines: &[String], more: &[&str]| {
+        let data = folder.write(name, lines.concat());
+        json(&[&["learn", &data, "--target", "y", "--task", "numbers", "--missing"], more, &["-o", &model]].concat())["warnings"]
+            .to_string()
+    };
+    let words = "column p: 100 cells without a value came before its first value and became 0";
+    for before in ["", "\"p\":null,"] {
+        let lines = late_key(100, before);
+        for more in [&["mean"][..], &["last"], &["mean+indicator"], &["mean", "--shuffle", "3"]] {
+            let said = learn("whole.jsonl", &lines, more);
+            assert!(said.contains(words), "{before:?} {more:?}: {said}");
+        }
+        assert!(json(&["inspect", &model])["health"].to_string().contains(words), "{before:?}");
+        // Rows that are only predicted are none of them.
+        let predicted = lines[..20].iter().map(|line| line.replace("\"y\":", "\"z\":").replace("\"z\"", "\"y\":null,\"z\""));
+        let some: Vec<String> = predicted.chain(lines[20..].iter().cloned()).collect();
+        let said = learn("some.jsonl", &some, &["mean", "--ignore", "z"]);
+        assert!(said.contains("column p: 80 cells"), "{before:?}: {said}");
+        // The number of rows so far is in the model.
+        for at in [1, 60, 100, 200] {
+            learn("first.jsonl", &lines[..at], &["mean"]);
+            let data = folder.write("rest.jsonl", lines[at..].concat());
+            let said = json(&["learn", &data, "--resume", &model, "-o", &model])["warnings"].to_string();
+            assert!(said.contains(words), "{before:?} {at}: {said}");
+        }
+        assert!(!learn("zero.jsonl", &lines, &["zero"]).contains("without a value"), "0 was asked for");
+    }
+    assert!(!learn("full.jsonl", &late_key(0, ""), &["mean"]).contains("without a value"));
+}
+
+/// A file of an older version does not say how many rows it had learned: of a column that appears later, nothing is said.
+#[test]
+fn rows_that_were_not_counted_are_not_said() {
+    let rows = |filler: &Filler, x: &[f64], columns: usize| {
+        let learned = vec![true; x.len() / columns];
+        filler.after(&filler.fill_in_order(x, columns, &learned), learned.len())
+    };
+    let begun = rows(&Filler::new("mean".parse().unwrap()), &[1.0, 2.0, 3.0], 1);
+    let mut stored = serde_json::to_value(&begun).unwrap();
+    assert_eq!(stored["filled"].as_object_mut().unwrap().remove("rows"), Some(json!(3)));
+    let finding = |mut filler: Filler| {
+        filler.widen(2);
+        rows(&rows(&filler, &[1.0, f64::NAN], 2), &[1.0, 5.0], 2).finding(|column| column.to_string())
+    };
+    assert!(finding(begun).unwrap().starts_with("column 1: 4 cells without a value"));
+    let older: Filler = serde_json::from_value(stored.clone()).unwrap();
+    assert_eq!(serde_json::to_value(rows(&older, &[3.0], 1)).unwrap()["filled"].get("rows"), None);
+    // The cell of a row that has the column is counted, as it was.
+    assert!(finding(older).unwrap().starts_with("column 1: 1 cell without a value"));
 }
 
 /// Targets that are far from the unit of the steps are reported where another unit was measured to be better, also where they are predicted well.

@@ -270,7 +270,8 @@ fn cells_without_a_value_are_refused_without_a_rule() {
         assert_eq!(client.json("GET", name, &Value::Null)["rows"], 1, "nothing was learned");
     }
     for (body, words) in [
-        (r#"{"config": {"missing": "median"}}"#, "missing: expected refuse, mean, zero, last, mean+indicator"),
+        (r#"{"config": {"missing": "median"}}"#, "missing: found 'median', expected refuse, mean, zero, last, mean+indicator"),
+        (r#"{"config": {"missing": "avg"}}"#, "or last+indicator; did you mean mean?"),
         (r#"{"config": {"missing": 3}}"#, "missing: expected text"),
         (r#"{"config": {"missing": "mean"}, "sparse": true}"#, "in a sparse model an absent number is 0"),
     ] {

@@ -178,7 +178,8 @@ SHARED = {
     missing
         What None, NaN and an absent feature become: `mean` or `last` (the mean, or the last value, over the rows learned before), `zero`,
         or one of these with `+indicator`, as `mean+indicator`: one more feature of the model, which is 1 where the value is
-        missing. None: an absent feature is 0, None and NaN are refused.
+        missing. None: an absent feature is 0, None and NaN are refused. Before the first value of a feature all of these are 0, also in rows
+        from before the feature appeared; with `mean` and `last`, `learner.health()` says in how many rows.
     hash_bits
         If given, a feature is one of 2^hash_bits columns, by a hash of its name (`okl.hash_feature` with an empty namespace), as with
         `okl learn --hash-bits`. Names are not kept, `max_features` has no meaning, features that share a column add up, rows stay

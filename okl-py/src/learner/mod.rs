@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use okl::config::Scale;
 use okl::loss::{Loss, Reads};
 use okl::{Config, Label};
 use okl_cli::store;
@@ -77,6 +78,22 @@ impl Learner {
         self.shared.look(py, look)
     }
 
+    /// A new learner. `scale`: in place of the scale of the columns in the settings.
+    fn built(config: Option<&Bound<'_, PyDict>>, settings: Option<&Bound<'_, PyDict>>, scale: Option<Scale>) -> PyResult<Self> {
+        let (settings, kernel) = objects::take_kernel(config, settings)?;
+        let config = config.map(objects::without_function).transpose()?;
+        let (config, settings) = (config.as_ref(), settings.as_ref());
+        let bools = settings::gives_bools(config, settings)?;
+        let given = gaps::take(&[config, settings])?;
+        let config = settings::config(config, settings, scale)?;
+        let learner = Learner::from(okl::Learner::new(config).map_err(|e| refused(&e))?);
+        if given.is_some() && learner.objects.is_some() {
+            return Err(PyValueError::new_err("missing: kernel values and objects have no columns to fill; leave it out"));
+        }
+        let objects = learner.objects.is_some().then(|| Objects::new(kernel));
+        Ok(Learner { named: Named::new(bools), objects, gaps: given.map(Gaps::new).unwrap_or_default(), ..learner })
+    }
+
     /// Another learner of the same rows: its features and classes have the same names, and its kernel and objects are the same.
     fn like(&self, py: Python<'_>, learner: okl::Learner) -> PyResult<Self> {
         let named = Named::new(self.named.are_bools());
@@ -124,25 +141,21 @@ impl Learner {
     }
 }
 
+/// A new learner with these settings and the scale of the columns that `other` has. As a setting, that scale is a list with a number for each column,
+/// which takes long to read where there are many.
+#[pyfunction]
+pub fn learner_in_units(config: &Bound<'_, PyDict>, other: &Bound<'_, Learner>) -> PyResult<Learner> {
+    let scale = other.get().look(other.py(), |learner| learner.config().scale.clone())?;
+    Learner::built(Some(config), None, Some(scale))
+}
+
 #[pymethods]
 #[allow(non_snake_case)] // X is a matrix, here as in scikit-learn.
 impl Learner {
     #[new]
     #[pyo3(signature = (config=None, **settings))]
     fn new(config: Object<'_, '_>, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let config = config.map(settings_table).transpose()?;
-        let (settings, kernel) = objects::take_kernel(config, settings)?;
-        let config = config.map(objects::without_function).transpose()?;
-        let (config, settings) = (config.as_ref(), settings.as_ref());
-        let bools = settings::gives_bools(config, settings)?;
-        let given = gaps::take(&[config, settings])?;
-        let config = settings::config(config, settings)?;
-        let learner = Learner::from(okl::Learner::new(config).map_err(|e| refused(&e))?);
-        if given.is_some() && learner.objects.is_some() {
-            return Err(PyValueError::new_err("missing: kernel values and objects have no columns to fill; leave it out"));
-        }
-        let objects = learner.objects.is_some().then(|| Objects::new(kernel));
-        Ok(Learner { named: Named::new(bools), objects, gaps: given.map(Gaps::new).unwrap_or_default(), ..learner })
+        Learner::built(config.map(settings_table).transpose()?, settings, None)
     }
 
     #[doc = include_str!("learn.txt")]

@@ -124,7 +124,7 @@ impl Settings {
         let gaps = match self.config.get("missing") {
             None | Some(Value::Null) => None,
             Some(Value::String(rule)) => {
-                surface.gaps(rule).map_err(|e| Refusal::body(format!("missing: {e}, found '{rule}'")))?
+                surface.gaps(rule).map_err(|e| Refusal::body(format!("missing: found '{rule}', {e}")))?
             }
             Some(other) => return Err(Refusal::body(format!("missing: expected text such as \"mean\", found {other}"))),
         };

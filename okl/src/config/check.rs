@@ -272,7 +272,9 @@ impl Config {
             match reads {
                 Reads::Class if classes.len() < 2 => return refuse("classes", "at least two classes are needed"),
                 Reads::Sign if classes.len() != 2 => {
-                    return refuse("classes", "this loss separates exactly two classes; use max_margin or softmax for more");
+                    let (loss, found) = (families::name_of(&*self.loss), classes.len());
+                    let more = if found > 2 { "; use max_margin or softmax for more" } else { "" };
+                    return refuse("classes", &format!("the loss {loss} separates exactly two classes, found {found}{more}"));
                 }
                 Reads::Number | Reads::Vector | Reads::Nothing => {
                     return refuse("classes", "this loss has no classes; remove `classes`");

@@ -225,7 +225,7 @@ pub(crate) fn no_such_setting(found: &str, settings: &[&str]) -> String {
 }
 
 /// Names of other libraries, and the names of okl with the same meaning.
-const ELSEWHERE: [(&str, &str); 10] = [
+const ELSEWHERE: [(&str, &str); 14] = [
     ("rbf", "gaussian"),
     ("poly", "polynomial"),
     ("laplacian", "exponential"),
@@ -236,20 +236,31 @@ const ELSEWHERE: [(&str, &str); 10] = [
     ("squared_error", "squared"),
     ("mae", "absolute"),
     ("absolute_error", "absolute"),
+    ("learning_rate", "step"),
+    ("invscaling", "inverse_sqrt"),
+    ("optimal", "pegasos"),
+    ("adaptive", "smd"),
 ];
 
-/// The name that `found` probably means: the one with this name in other libraries, or the one with the most similar spelling.
+/// The name that `found` probably means: the one with this name in other libraries, or the one with the most similar spelling, here or there.
 ///
 /// ```
 /// assert_eq!(okl::config::nearest("targt", ["target", "ignore"].into_iter()), Some("target"));
 /// assert_eq!(okl::config::nearest("colour", ["target", "ignore"].into_iter()), None);
+/// assert_eq!(okl::config::nearest("rbf", ["linear", "gaussian"].into_iter()), Some("gaussian"));
+/// assert_eq!(okl::config::nearest("rfb", ["linear", "gaussian"].into_iter()), Some("gaussian"));
 /// ```
-pub fn nearest<'a>(found: &str, mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    if let Some((_, ours)) = ELSEWHERE.iter().find(|(theirs, _)| *theirs == found) {
-        return names.find(|name| name == ours);
+pub fn nearest<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let names: Vec<&'a str> = names.collect();
+    let elsewhere = || ELSEWHERE.iter().filter_map(|(theirs, ours)| Some((*theirs, *names.iter().find(|name| *name == ours)?)));
+    if let Some((_, ours)) = elsewhere().find(|(theirs, _)| *theirs == found) {
+        return Some(ours);
     }
-    let near = |name: &&'a str| edits(found, name) <= found.chars().count().div_ceil(3);
-    names.filter(near).min_by_key(|name| edits(found, name))
+    let near = |spelled: &str| edits(found, spelled) <= found.chars().count().div_ceil(3);
+    let here = names.iter().copied().filter(|name| near(name)).min_by_key(|name| edits(found, name));
+    here.or_else(|| {
+        elsewhere().filter(|(theirs, _)| near(theirs)).min_by_key(|(theirs, _)| edits(found, theirs)).map(|(_, ours)| ours)
+    })
 }
 
 /// The edit distance: the number of letters to insert, delete, change, or swap with their neighbour.

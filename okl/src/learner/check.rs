@@ -205,7 +205,10 @@ fn check_labels(labels: &[Label], reads: Reads, rows: usize, classes: &Classes, 
             }
         };
         if reads == Reads::Sign && index > 1 {
-            return Err(target_error(row, label.to_string(), "one of two classes; use max_margin or softmax for more"));
+            let names = classes.names.iter().chain(out.new_classes.iter().map(|(_, name)| name));
+            let names: Vec<String> = names.take(2).map(Label::to_string).collect();
+            let expected = format!("one of two classes ({}); use max_margin or softmax for more", names.join(", "));
+            return Err(target_error(row, label.to_string(), expected));
         }
         let sign = if positive == Some(index) { 1.0 } else { -1.0 };
         out.y.push(if reads == Reads::Sign { sign } else { index as f64 });

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from okl._okl import Learner, terms_within
+from okl._okl import Learner, learner_in_units, terms_within
 from okl._own_kernel import refuse_own_kernel
 from okl._sklearn import words
 from okl._sklearn.missing import FillsMissing
@@ -225,14 +225,14 @@ class KernelEstimator(FillsMissing, BaseEstimator):
             self._pass_until_still(bank, rows, y, weights)
             return
         space = self._space(config, bank, rows, y, weights)
-        search = Search(self._search_task(rows, y, weights, codes), space)
+        search = Search(self._search_task(rows, y, weights, codes, space.units), space)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the same warning comes from the model itself
             best = search.best()
         self.search_ = search.tried
         if self._falls(config) and self.tol is None:
             best = best._replace(passes=self._most_passes(size))
-        learner = self._threaded(self._new_learner(space.settings(best, size)))
+        learner = self._threaded(self._new_learner(space.settings(best, size), space.units))
         if space.eta is None:
             self._pass_until_still(learner, rows, y, weights)
         else:
@@ -305,7 +305,7 @@ class KernelEstimator(FillsMissing, BaseEstimator):
         size = rows.shape[0]
         by_name = (self._kernel(), self.gamma, self.degree, self.coef0)
         kernel_size = words.kernel_size(*by_name, rows.shape[1])
-        plain, median = self._plain(config, bank, rows, y, weights)
+        plain, median, units = self._plain(config, bank, rows, y, weights)
         if config["step"] == "auto":
             plain["step"] = words.step("decay", self.eta0, PLAIN_ALPHA, kernel_size)
         if config["average"] == "auto":
@@ -314,6 +314,7 @@ class KernelEstimator(FillsMissing, BaseEstimator):
         kinds = KINDS if self._open_kernel() else (words.okl_kernel(self.kernel),)
         return Space(
             config=plain,
+            units=units,
             kinds=None if median is None else kinds,
             median=median,
             open_cost=config["lambda"] == "auto",
@@ -329,8 +330,9 @@ class KernelEstimator(FillsMissing, BaseEstimator):
         rows: np.ndarray,
         y: np.ndarray,
         weights: np.ndarray | None,
-    ) -> tuple[dict[str, Any], float | None]:
-        """The configuration with the scale of the columns, and the median squared distance where the width is open."""
+    ) -> tuple[dict[str, Any], float | None, Learner]:
+        """The configuration without the scale of the columns, the median squared distance where the width is open, and a learner that has the
+        scale."""
         size = rows.shape[0]
         order = self._orders(size)()
         if self._open_width():
@@ -341,15 +343,21 @@ class KernelEstimator(FillsMissing, BaseEstimator):
             self._threaded(bank).learn(
                 rows[order], y[order], weights=None if weights is None else weights[order]
             )
-        found = bank.freeze().config
+        frozen = bank.freeze()
+        found = {key: value for key, value in frozen.config.items() if key != "scale"}
         if not self._open_width():
-            return found, None
+            return found, None, frozen
         kernel = config["kernel"]
         plain = {**found, "kernel": kernel, "lambda": config["lambda"], "step": config["step"]}
-        return plain | {"average": config["average"]}, 1 / (2 * found["kernel"]["gaussian"]["gamma"])
+        return plain | {"average": config["average"]}, 1 / (2 * found["kernel"]["gaussian"]["gamma"]), frozen
 
     def _search_task(
-        self, rows: np.ndarray, y: np.ndarray, weights: np.ndarray | None, codes: np.ndarray | None
+        self,
+        rows: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        codes: np.ndarray | None,
+        units: Learner,
     ) -> Task:
         seed = check_random_state(self.random_state).randint(2**31) if self.shuffle else 0
 
@@ -361,9 +369,10 @@ class KernelEstimator(FillsMissing, BaseEstimator):
             of_held = np.ones(len(held)) if weights is None else weights[held]
             return self._measure(learner, rows[held], y[held] if codes is None else codes[held], of_held)
 
-        return Task(
-            rows, y, weights, codes, measure, next_order, lambda config: self._threaded(Learner(config))
-        )
+        def new_learner(config: dict[str, Any]) -> Learner:
+            return self._threaded(learner_in_units(config, units))
+
+        return Task(rows, y, weights, codes, measure, next_order, new_learner)
 
     def _measure(self, learner: Learner, rows: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Measured:
         """Measures a learner on rows that it has not learned."""
@@ -373,10 +382,10 @@ class KernelEstimator(FillsMissing, BaseEstimator):
         """The name of the kernel; "auto" is "rbf" where nothing is compared."""
         return "rbf" if self._searches and words.is_word(self.kernel, "auto") else self.kernel
 
-    def _new_learner(self, config: dict[str, Any]) -> Learner:
-        """A learner that knows the names of the columns, where X has some. A configuration with a scale of indicators of missing values has
-        more features than X has columns; `_fill_as` names its columns later."""
-        learner = Learner(config)
+    def _new_learner(self, config: dict[str, Any], units: Learner | None = None) -> Learner:
+        """A learner that knows the names of the columns, where X has some; its columns have the scale of `units`, if that is given. A configuration
+        with a scale of indicators of missing values has more features than X has columns; `_fill_as` names its columns later."""
+        learner = Learner(config) if units is None else learner_in_units(config, units)
         names = list(getattr(self, "feature_names_in_", ()))
         if learner.features in (0, len(names)):
             learner.feature_names = names or None

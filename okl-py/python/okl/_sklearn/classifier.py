@@ -395,10 +395,19 @@ class KernelClassifier(ScoresUnmasked, ClassifierMixin, KernelEstimator):
         many = len(self.classes_) > 2 or self._discovered is not None
         loss = FOR_MANY_CLASSES.get(loss, loss) if isinstance(loss, str) and many else loss
         name = loss.partition(":")[0] if isinstance(loss, str) else next(iter(loss))
-        if self._discovered is not None and name not in FOR_MANY_CLASSES.values():
+        two_only = many and name not in FOR_MANY_CLASSES.values()
+        if two_only and len(self.classes_) <= 2:
             raise ValueError(
                 f"loss={self.loss!r} separates two classes, which have to be known: pass "
                 "partial_fit(X, y, classes=[first, second]) on the first call, or use 'hinge' or 'log_loss'"
+            )
+        if two_only:
+            names = ", ".join(map(repr, objects(self.classes_)[:3])) + (
+                ", ..." if len(self.classes_) > 3 else ""
+            )
+            raise ValueError(
+                f"loss={self.loss!r} separates exactly two classes, found {len(self.classes_)} ({names}): "
+                "use 'hinge', 'log_loss', 'max_margin' or 'softmax'"
             )
         return loss
 

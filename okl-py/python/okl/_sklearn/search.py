@@ -115,6 +115,9 @@ class Space:
     """What is open, and the configuration of everything else."""
 
     config: dict[str, Any]
+    """Without the scale of the columns."""
+    units: Learner
+    """A learner with the scale of the columns: a list of it for each try would take longer than the tries, where there are many columns."""
     kinds: tuple[str, ...] | None
     median: float | None
     """The median squared distance; None where the width is given."""

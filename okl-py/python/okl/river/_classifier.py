@@ -178,6 +178,10 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
     def predict_proba_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[Label, float]:
         """A probability for every class so far.
 
+        Before the first label there is none. Only with a loss of two classes, and without `classes`, False and True have 0.5 then: River's
+        wrappers of classifiers of two classes, such as `ClassifierChain`, read the probability of True before the first label. `predict_one`
+        is None then, because the labels can be others.
+
         With `softmax` and `logistic` these are the probabilities of the loss. They are too close to 0 and 1 where classes are hard to tell apart: on
         five streams, the class that was predicted with 0.9 or more had 0.93 to 0.97 on average, and was right in 89 to 95 % of these rows. With
         `step="decay"` this was 0.92 to 0.96, and 82 to 95 %. With other losses, `auto` among them, the same function is
