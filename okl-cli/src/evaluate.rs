@@ -64,8 +64,10 @@ pub fn evaluate(args: &Evaluate) -> anyhow::Result<bool> {
 
 fn as_json(scored: &Scored, by: Option<&str>) -> serde_json::Value {
     let groups = || scored.groups.iter().map(|(value, summary)| json!({ "value": value, "summary": summary }));
+    let columns = scored.clipped_columns.iter().map(|(column, rows)| json!({ "column": column, "rows": rows }));
     json!({
         "summary": scored.summary,
+        "clipped": { "rows": scored.clipped.clipped, "of_rows": scored.clipped.rows, "columns": columns.collect::<Vec<_>>() },
         "warnings": scored.said,
         "by": by,
         "groups": by.map(|_| groups().collect::<Vec<_>>()),

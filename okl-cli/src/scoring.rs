@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use okl::loss::AnyLoss;
-use okl::{Config, Label, Learner, Workspace};
+use okl::{ClippedRows, Config, Label, Learner, Workspace};
 
 use crate::input::{Chunk, Files, Format, Options, read_ahead};
 use crate::learn::task_of;
@@ -34,6 +34,10 @@ pub struct Scored {
     pub groups: Vec<(String, Summary)>,
     /// What was ignored, and rows that could not be scored as they are; one sentence each.
     pub said: Vec<String>,
+    /// The rows with values that the model clips.
+    pub clipped: ClippedRows,
+    /// The columns with such values, with the number of rows, most rows first.
+    pub clipped_columns: Vec<(String, u64)>,
     /// The format of the data.
     pub format: Format,
 }
@@ -48,6 +52,7 @@ pub fn score(learner: &Learner, paths: &[String], options: Options, position: &P
     let by = options.keep.first().cloned();
     let mut chunks = read_ahead(Files::open(paths, options)?, 4)?;
     let (mut scoring, mut left_out) = (Scoring::new(learner, task), LeftOut::new(chunks.schema(), chunks.format()));
+    let mut clipped = ClippedRows::default();
     while let Some(mut chunk) = chunks.next_unless(interrupted).transpose()? {
         let path = &paths[chunk.file];
         if !named {
@@ -64,15 +69,19 @@ pub fn score(learner: &Learner, paths: &[String], options: Options, position: &P
         learned.count(&chunk);
         lookup.count(&chunk, task);
         scoring.add(&chunk)?;
+        clipped.count(learner, &fitted(&chunk, learner.features()).batch(0..chunk.rows));
         if let Some(by) = by.as_ref().filter(|_| scoring.groups.len() > MOST_GROUPS) {
             anyhow::bail!("--by {by}: more than {MOST_GROUPS} different texts; choose a column with fewer");
         }
     }
     refuse(left_out.nothing_known(&paths.join(", "), chunks.schema(), learner.features(), !interrupted()))?;
     let learned = if lookup.is_more_than(learned.share()) { lookup.sentence(task) } else { learned.sentence(task) };
-    let said = left_out.sentences().into_iter().chain(scoring.unknown_classes()).chain(learned).collect();
-    let targets = &chunks.schema().targets;
-    Ok(Scored { summary: scoring.summary(targets), groups: scoring.group_summaries(targets), said, format: chunks.format() })
+    let schema = chunks.schema();
+    let beyond = clipped.finding(learner, |column| schema.name(column));
+    let said = left_out.sentences().into_iter().chain(beyond).chain(scoring.unknown_classes()).chain(learned).collect();
+    let clipped_columns = clipped.columns().into_iter().map(|(column, rows)| (schema.name(column), rows)).collect();
+    let (summary, groups) = (scoring.summary(&schema.targets), scoring.group_summaries(&schema.targets));
+    Ok(Scored { summary, groups, said, clipped, clipped_columns, format: chunks.format() })
 }
 
 /// Counts the rows at the beginning of the last run of the model, so that figures in sample are not taken for those of new rows.
