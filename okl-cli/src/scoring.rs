@@ -130,7 +130,8 @@ pub struct Scoring<'a> {
     /// Figures by the first text that is kept of a row.
     groups: BTreeMap<String, Metrics>,
     workspace: Workspace,
-    scores: Spread,
+    /// Of several targets one each; scores of classes are counted together.
+    scores: Vec<Spread>,
     /// Rows of a class that the model does not know.
     of_unknown: u64,
 }
@@ -144,7 +145,7 @@ impl<'a> Scoring<'a> {
         let mut metrics = Metrics::new(task, known).with_quantile(quantile(learner.config())).predict_only();
         positive.into_iter().for_each(|class| metrics.positive_is(class));
         let groups = BTreeMap::new();
-        Scoring { learner, classes, metrics, groups, workspace: Workspace::default(), scores: Spread::default(), of_unknown: 0 }
+        Scoring { learner, classes, metrics, groups, workspace: Workspace::default(), scores: Vec::new(), of_unknown: 0 }
     }
 
     /// Scores the rows of a chunk. A class that the model has never seen counts as a mistake.
@@ -168,7 +169,9 @@ impl<'a> Scoring<'a> {
             self.of_unknown += u64::from(unknown);
             let weight = chunk.weights.as_ref().map_or(1.0, |w| w[row]);
             let (scores, alert) = (scores.row(row), threshold.map(|threshold| scores.row(row)[0] < threshold));
-            scores.iter().for_each(|score| self.scores.add(*score));
+            let spreads = if task == Task::Numbers { scores.len() } else { 1 };
+            self.scores.resize_with(spreads, Spread::default);
+            scores.iter().zip((0..spreads).cycle()).for_each(|(score, of)| self.scores[of].add(*score));
             let observed = Observed { scores, target, loss: None, weight, alert };
             self.metrics.add(&observed);
             if let Some(group) = chunk.kept(row).first()
@@ -227,9 +230,9 @@ impl<'a> Scoring<'a> {
         &self.metrics
     }
 
-    /// The standard deviation of the scores.
+    /// The standard deviation of the scores; of several targets the least one.
     pub fn score_deviation(&self) -> Option<f64> {
-        self.scores.deviation()
+        self.scores.iter().map(Spread::deviation).collect::<Option<Vec<f64>>>()?.into_iter().min_by(f64::total_cmp)
     }
 }
 
