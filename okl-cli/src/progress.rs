@@ -194,6 +194,11 @@ impl Progress {
         self.all.examples == 0 && self.learned.is_none() && self.elsewhere == 0
     }
 
+    /// Whether another program has learned examples of the model.
+    pub fn is_partly_elsewhere(&self) -> bool {
+        self.elsewhere > 0
+    }
+
     /// Counts the examples that a learner has learned from another program since these sums were saved.
     pub fn meet(&mut self, learner: &Learner) {
         let counted = match self.saved {

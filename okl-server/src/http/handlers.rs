@@ -382,11 +382,12 @@ fn inspect(call: &Call<'_>) -> Answered<Answer> {
     }
     told["missing"] = json!(now.gaps.as_ref().map(|gaps| gaps.rule()));
     let figures = &now.figures;
+    told["rows"] = figures.rows.into();
     if let Some(examples) = figures.frozen {
         told["frozen_after"] = examples.into();
     }
     told["on_this_server"] = json!({
-        "examples": figures.examples - figures.before, "error": figures.mean_error(), "recent_error": figures.recent_error(),
+        "rows": figures.rows - figures.before, "examples": figures.examples - figures.before, "error": figures.mean_error(), "recent_error": figures.recent_error(),
         "recent_examples": figures.recent.len(),
     });
     Ok(answer::json(200, &told))

@@ -89,7 +89,8 @@ fn answer(action: Action) -> &'static str {
              two classes share one score; threshold and alerts of a detector; ids of rows that are remembered."
         }
         Action::Inspect => {
-            "Settings, figures, certificates in words; health: what was found about rows and targets, and what to do."
+            "Settings, figures, certificates in words; rows: as in the figures of the model; on_this_server: rows and examples since the model is on \
+             this server; health: what was found about rows and targets, and what to do."
         }
         _ => "Done",
     }
