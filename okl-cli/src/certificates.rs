@@ -17,7 +17,7 @@ use crate::metrics::{at_least, at_most, count, figure, percent};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured {
     /// The standard deviation of its scores.
-    pub score_deviation: Option<f64>,
+    pub score_deviation: Option<Deviations>,
     /// The sum of its losses; none if the regret certificate is on other losses.
     pub total_loss: Option<f64>,
     /// The sum of the weights of its examples.
@@ -26,7 +26,43 @@ pub struct Measured {
     pub weighted: Option<bool>,
 }
 
-/// Whether a bound on the change of a score is useful: it must be below the standard deviation of the scores. If that is not
+/// The standard deviation of scores. Several targets have a deviation each, as each has a unit of its own; scores of several classes are counted
+/// together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Deviations {
+    /// The least one.
+    pub least: f64,
+    /// The largest one.
+    pub largest: f64,
+    targets: bool,
+}
+
+impl Deviations {
+    /// The one of all scores together.
+    pub fn one(deviation: f64) -> Self {
+        Deviations { least: deviation, largest: deviation, targets: false }
+    }
+
+    /// Those of several targets; none without a target.
+    pub fn of_targets(each: &[f64]) -> Option<Self> {
+        let least = each.iter().copied().min_by(f64::total_cmp)?;
+        let largest = each.iter().copied().max_by(f64::total_cmp)?;
+        Some(Deviations { least, largest, targets: true })
+    }
+
+    fn words(self, learner: &Learner) -> String {
+        let [least, largest] = [self.least, self.largest].map(figure);
+        match self.targets {
+            true => format!("the standard deviation of the scores of a target is {least} at least and {largest} at most"),
+            false if learner.outputs() > 1 => {
+                format!("the standard deviation of the scores of all classes together is {largest}")
+            }
+            false => format!("the standard deviation of the scores is {largest}"),
+        }
+    }
+}
+
+/// Whether a bound on the change of a score is useful: it must be below the standard deviation of the scores (of several targets: of each). If that is not
 /// known, it must be below a tenth of the norm of f, because scores are usually much smaller than the norm.
 pub fn is_useful(bound: f64, norm: f64, score_deviation: Option<f64>) -> bool {
     bound < score_deviation.unwrap_or(0.1 * norm)
@@ -184,7 +220,7 @@ pub fn truncation(learner: &Learner, measured: Measured) -> String {
     // The budget `certified` is defined by its bound.
     let certified = matches!(learner.config().budget(), BudgetRule::Certified { .. });
     match largest_diagonal(learner).map(|diagonal| lost * diagonal.sqrt()) {
-        Some(change) if certified || is_useful(change, norm, measured.score_deviation) => {
+        Some(change) if certified || is_useful(change, norm, measured.score_deviation.map(|of| of.least)) => {
             format!("{what} {since} can change a score by at most {}, {SAME_UPDATES}.", at_most(change))
         }
         None if certified || lost < 0.1 * norm => {
@@ -208,7 +244,7 @@ pub fn truncation(learner: &Learner, measured: Measured) -> String {
 fn large_bound(learner: &Learner, (bound, of_scores): (f64, bool), norm: f64, since: &str, measured: Measured) -> String {
     let what = if of_scores { "The bound on the change of a score" } else { "The bound on the change of the function, in norm," };
     let beside = match measured.score_deviation.filter(|_| of_scores) {
-        Some(deviation) => format!("the standard deviation of the scores is {}", figure(deviation)),
+        Some(deviations) => deviations.words(learner),
         None => format!("the bound on the norm of {} is {}", whose_norm(learner), at_most(norm)),
     };
     // What was dropped before the certificate began again is not in the bound.

@@ -7,7 +7,7 @@ use crate::device;
 use crate::input::{Format, Options};
 use crate::inspect;
 use crate::learn::task_of;
-use crate::metrics::{Summary, Task, count, figure, percent};
+use crate::metrics::{Summary, Task, count, figure, percent, shortened};
 use crate::predict::{has_a_header, one_stream};
 use crate::run::interrupted;
 use crate::scoring::{self, Scored};
@@ -64,8 +64,10 @@ pub fn evaluate(args: &Evaluate) -> anyhow::Result<bool> {
 
 fn as_json(scored: &Scored, by: Option<&str>) -> serde_json::Value {
     let groups = || scored.groups.iter().map(|(value, summary)| json!({ "value": value, "summary": summary }));
+    let columns = scored.clipped_columns.iter().map(|(column, rows)| json!({ "column": column, "rows": rows }));
     json!({
         "summary": scored.summary,
+        "clipped": { "rows": scored.clipped.clipped, "of_rows": scored.clipped.rows, "columns": columns.collect::<Vec<_>>() },
         "warnings": scored.said,
         "by": by,
         "groups": by.map(|_| groups().collect::<Vec<_>>()),
@@ -98,8 +100,7 @@ fn figures(summary: &Summary) -> Vec<(String, String)> {
         ],
         Task::Numbers => {
             let several = summary.outputs.len() > 1;
-            let of =
-                |name: &str| if several { format!("R² {}", name.chars().take(16).collect::<String>()) } else { "R²".into() };
+            let of = |name: &str| if several { format!("R² {}", shortened(name, 16)) } else { "R²".into() };
             let mut cells = vec![(summary.measure.name().into(), shown(summary.error, figure))];
             cells.extend(summary.outputs.iter().take(LISTED).map(|output| (of(&output.name), shown(output.r2, figure))));
             let coverage = summary.outputs.iter().find_map(|output| output.coverage);
@@ -112,7 +113,7 @@ fn figures(summary: &Summary) -> Vec<(String, String)> {
 
 /// A line of the table; `cells` are headings, which decide the widths, and contents.
 fn line<'a>(name: &str, examples: &str, cells: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-    let name: String = name.replace(['\n', '\r'], "?").chars().take(NAMES).collect();
+    let name = shortened(&name.replace(['\n', '\r'], "?"), NAMES);
     let name = if name.trim().is_empty() { "(empty)" } else { &name };
     let mut line = format!("{name:<NAMES$}{examples:>12}");
     for (heading, cell) in cells {

@@ -263,7 +263,7 @@ pub struct Past {
     pub untracked: bool,
     /// All figures over the sample.
     pub summary: Summary,
-    /// The standard deviation of the scores.
+    /// The standard deviation of the scores; of several targets the least one.
     #[serde(skip)]
     pub score_deviation: Option<f64>,
 }

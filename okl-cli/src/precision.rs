@@ -11,6 +11,7 @@
 
 use okl::Learner;
 use okl::kernel::DotKernel;
+use okl::loss::{Loss, Reads};
 
 use crate::export::Model;
 use crate::metrics::{figure, percent};
@@ -33,9 +34,14 @@ pub fn finding(learner: &Learner) -> Option<String> {
         return None;
     }
     let (moved, deviation) = measure(learner);
+    let [output, of] = match config.loss.reads() {
+        _ if learner.outputs() == 1 => ["", ""],
+        Reads::Vector => [" for a target", " of this target"],
+        _ => [" for a class", " of this class"],
+    };
     (deviation.is_finite() && moved > LARGE * deviation).then(|| {
         format!(
-            "single precision, in which distances are computed, moves the score of at least one term by {}, {} of the deviation of the scores; other rows may \
+            "single precision, in which distances are computed, moves the score of at least one term{output} by {}, {} of the deviation of the scores{of}; other rows may \
              be moved by more. Exports compute in double precision, so their scores differ from these by such amounts. A wider kernel (a smaller \
              gamma) makes the differences smaller",
             figure(moved),

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use okl::loss::{Loss, Reads};
-use okl::{Label, Learner, Outcome, Workspace};
+use okl::{ClippedRows, Label, Learner, Outcome, Workspace};
 
 use crate::args::{BadRow, Header, InputFormat, Predict, all_names};
 use crate::clash::{self, Named};
@@ -167,6 +167,7 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     }
     let mut out = Predictions::held_back(&args.output, args.predictions_format, layout)?;
     let (mut workspace, mut left_out) = (Workspace::default(), LeftOut::new(chunks.schema(), chunks.format()));
+    let mut clipped = ClippedRows::default();
     while let Some(mut chunk) = chunks.next_unless(interrupted).transpose()? {
         filled.fill(&mut chunk, chunks.schema());
         if !named {
@@ -175,7 +176,9 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
         left_out.count(&chunk, learner.features());
         refuse(left_out.nothing_known(&args.data[chunk.file], chunks.schema(), learner.features(), false))?;
         let features = if learner.features() == 0 { chunk.features } else { learner.features() };
-        let scores = learner.predict_with(&mut workspace, &fitted(&chunk, features).batch(0..chunk.rows))?;
+        let rows = fitted(&chunk, features);
+        let scores = learner.predict_with(&mut workspace, &rows.batch(0..chunk.rows))?;
+        clipped.count(&learner, &rows.batch(0..chunk.rows));
         for (row, &line) in chunk.lines.iter().enumerate() {
             chunk.bad_before(row).try_for_each(|bad| out.write_skipped(bad))?;
             let z = scores.row(row);
@@ -193,7 +196,8 @@ pub fn predict(args: &Predict) -> anyhow::Result<bool> {
     refuse(left_out.nothing_known(&args.data.join(", "), chunks.schema(), learner.features(), !interrupted()))?;
     out.release()?;
     out.flush()?;
-    left_out.sentences().iter().chain(&device::warning(&learner)).for_each(|line| note(wrapped(line, "  ")));
+    let clipped = clipped.finding(&learner, |column| chunks.schema().name(column));
+    left_out.sentences().iter().chain(&clipped).chain(&device::warning(&learner)).for_each(|line| note(wrapped(line, "  ")));
     let imprecise = inspect::imprecise(&learner, |column| chunks.schema().source(column));
     imprecise.iter().for_each(|line| note(wrapped(&format!("warning: {line}"), "  ")));
     Ok(interrupted())

@@ -3,10 +3,11 @@
 //! Only sums are kept, and a run continues the sums of the model file. So an interruption changes no bit of them.
 
 use okl::Learner;
+use okl::loss::{Loss, Reads};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-use crate::certificates::Measured;
+use crate::certificates::{Deviations, Measured};
 use crate::learned_rows::Equal;
 use crate::metrics::{Observed, Target, Task, count, figure, percent};
 
@@ -56,7 +57,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 /// Sums over the rows that were learned: the losses, and the scores with their squared deviations (Welford).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Learned {
     #[serde(deserialize_with = "number")]
     loss: f64,
@@ -64,6 +65,17 @@ struct Learned {
     /// the member of a bank, which has the losses of the bank; and in files of older versions, where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     certified: Option<u64>,
+    /// All scores of all rows together.
+    #[serde(flatten)]
+    scores: Scores,
+    /// Of several targets: the scores of each. Empty in files of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    by_target: Vec<Scores>,
+}
+
+/// The number of some scores, their mean and the sum of their squared deviations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Scores {
     scores: u64,
     #[serde(deserialize_with = "number")]
     mean: f64,
@@ -71,16 +83,39 @@ struct Learned {
     squares: f64,
 }
 
+impl Scores {
+    fn add(&mut self, score: f64) {
+        self.scores += 1;
+        let away = score - self.mean;
+        self.mean += away / self.scores as f64;
+        self.squares += away * (score - self.mean);
+    }
+
+    fn deviation(&self) -> Option<f64> {
+        (self.scores > 1).then(|| (self.squares / self.scores as f64).sqrt()).filter(|deviation| deviation.is_finite())
+    }
+}
+
 impl Learned {
-    fn add(&mut self, loss: f64, scores: &[f64]) {
+    fn add(&mut self, loss: f64, row: &Observed<'_>) {
         self.loss += loss;
         self.certified.iter_mut().for_each(|rows| *rows += 1);
-        for score in scores {
-            self.scores += 1;
-            let away = score - self.mean;
-            self.mean += away / self.scores as f64;
-            self.squares += away * (score - self.mean);
+        row.scores.iter().for_each(|score| self.scores.add(*score));
+        if matches!(row.target, Target::Numbers([_, _, ..])) {
+            self.by_target.resize(row.scores.len(), Scores::default());
+            self.by_target.iter_mut().zip(row.scores).for_each(|(of, score)| of.add(*score));
         }
+    }
+
+    /// The standard deviation of the scores, of several targets that of each. None if an older version of okl has counted the scores of several
+    /// targets together.
+    fn deviations(&self, numbers: usize) -> Option<Deviations> {
+        if numbers < 2 {
+            return self.scores.deviation().map(Deviations::one);
+        }
+        let counted: u64 = self.by_target.iter().map(|of| of.scores).sum();
+        let each: Vec<f64> = self.by_target.iter().filter_map(Scores::deviation).collect();
+        (counted == self.scores.scores && each.len() == numbers).then(|| Deviations::of_targets(&each)).flatten()
     }
 }
 
@@ -135,7 +170,7 @@ impl Progress {
             self.learned = Some(Learned { certified: (!self.warming_up).then_some(0), ..Learned::default() });
         }
         if let (Some(learned), Some(loss)) = (&mut self.learned, row.loss) {
-            learned.add(loss, row.scores);
+            learned.add(loss, row);
         }
         self.weighted |= row.weight > 0.0 && row.weight != 1.0;
         let Some(error) = error else { return };
@@ -157,6 +192,11 @@ impl Progress {
     /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.all.examples == 0 && self.learned.is_none() && self.elsewhere == 0
+    }
+
+    /// Whether another program has learned examples of the model.
+    pub fn is_partly_elsewhere(&self) -> bool {
+        self.elsewhere > 0
     }
 
     /// Counts the examples that a learner has learned from another program since these sums were saved.
@@ -195,15 +235,15 @@ impl Progress {
         Progress { saved: Some(learner.examples()), ..self.clone() }
     }
 
-    /// The sum of the losses and the deviation of the scores of this learner, against which certificates are held.
+    /// The sum of the losses and the deviations of the scores of this learner, against which certificates are held.
     pub fn measured(&self, learner: &Learner) -> Measured {
         // Rows that another program has learned may have weights.
         let weighted = Some(self.is_weighted()).filter(|weighted| *weighted || self.elsewhere == 0 && !self.is_empty());
-        let Some(Learned { loss, scores, squares, certified, .. }) = self.learned else {
-            return Measured { weighted, ..Measured::default() };
-        };
-        let score_deviation = (scores > 1).then(|| (squares / scores as f64).sqrt()).filter(|deviation| deviation.is_finite());
-        let total_loss = Some(loss).filter(|loss| loss.is_finite() && certified == Some(learner.examples()));
+        let Some(learned) = &self.learned else { return Measured { weighted, ..Measured::default() } };
+        let targets = if learner.config().loss.reads() == Reads::Vector { learner.outputs() } else { 1 };
+        let score_deviation = learned.deviations(targets);
+        let certified = learned.certified == Some(learner.examples());
+        let total_loss = Some(learned.loss).filter(|loss| loss.is_finite() && certified);
         Measured { score_deviation, total_loss, total_weight: self.all.weight, weighted }
     }
 
@@ -219,7 +259,7 @@ impl Progress {
 
     /// The mean quantile loss, in the unit of the targets; none for other losses, and where it is not known.
     fn pinball(&self, quantile: Option<f64>) -> Option<f64> {
-        quantile.and(self.learned).map(|learned| learned.loss / self.all.weight).filter(|loss| loss.is_finite())
+        quantile.and(self.learned.as_ref()).map(|learned| learned.loss / self.all.weight).filter(|loss| loss.is_finite())
     }
 
     /// One sentence; empty if there is no example. `quantile`: the quantile that the model predicts, if its loss is in the unit of the targets.

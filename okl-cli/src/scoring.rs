@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use okl::loss::AnyLoss;
-use okl::{Config, Label, Learner, Workspace};
+use okl::{ClippedRows, Config, Label, Learner, Workspace};
 
 use crate::input::{Chunk, Files, Format, Options, read_ahead};
 use crate::learn::task_of;
@@ -34,6 +34,10 @@ pub struct Scored {
     pub groups: Vec<(String, Summary)>,
     /// What was ignored, and rows that could not be scored as they are; one sentence each.
     pub said: Vec<String>,
+    /// The rows with values that the model clips.
+    pub clipped: ClippedRows,
+    /// The columns with such values, with the number of rows, most rows first.
+    pub clipped_columns: Vec<(String, u64)>,
     /// The format of the data.
     pub format: Format,
 }
@@ -48,6 +52,7 @@ pub fn score(learner: &Learner, paths: &[String], options: Options, position: &P
     let by = options.keep.first().cloned();
     let mut chunks = read_ahead(Files::open(paths, options)?, 4)?;
     let (mut scoring, mut left_out) = (Scoring::new(learner, task), LeftOut::new(chunks.schema(), chunks.format()));
+    let mut clipped = ClippedRows::default();
     while let Some(mut chunk) = chunks.next_unless(interrupted).transpose()? {
         let path = &paths[chunk.file];
         if !named {
@@ -64,15 +69,19 @@ pub fn score(learner: &Learner, paths: &[String], options: Options, position: &P
         learned.count(&chunk);
         lookup.count(&chunk, task);
         scoring.add(&chunk)?;
+        clipped.count(learner, &fitted(&chunk, learner.features()).batch(0..chunk.rows));
         if let Some(by) = by.as_ref().filter(|_| scoring.groups.len() > MOST_GROUPS) {
             anyhow::bail!("--by {by}: more than {MOST_GROUPS} different texts; choose a column with fewer");
         }
     }
     refuse(left_out.nothing_known(&paths.join(", "), chunks.schema(), learner.features(), !interrupted()))?;
     let learned = if lookup.is_more_than(learned.share()) { lookup.sentence(task) } else { learned.sentence(task) };
-    let said = left_out.sentences().into_iter().chain(scoring.unknown_classes()).chain(learned).collect();
-    let targets = &chunks.schema().targets;
-    Ok(Scored { summary: scoring.summary(targets), groups: scoring.group_summaries(targets), said, format: chunks.format() })
+    let schema = chunks.schema();
+    let beyond = clipped.finding(learner, |column| schema.name(column));
+    let said = left_out.sentences().into_iter().chain(beyond).chain(scoring.unknown_classes()).chain(learned).collect();
+    let clipped_columns = clipped.columns().into_iter().map(|(column, rows)| (schema.name(column), rows)).collect();
+    let (summary, groups) = (scoring.summary(&schema.targets), scoring.group_summaries(&schema.targets));
+    Ok(Scored { summary, groups, said, clipped, clipped_columns, format: chunks.format() })
 }
 
 /// Counts the rows at the beginning of the last run of the model, so that figures in sample are not taken for those of new rows.
@@ -121,7 +130,8 @@ pub struct Scoring<'a> {
     /// Figures by the first text that is kept of a row.
     groups: BTreeMap<String, Metrics>,
     workspace: Workspace,
-    scores: Spread,
+    /// Of several targets one each; scores of classes are counted together.
+    scores: Vec<Spread>,
     /// Rows of a class that the model does not know.
     of_unknown: u64,
 }
@@ -135,7 +145,7 @@ impl<'a> Scoring<'a> {
         let mut metrics = Metrics::new(task, known).with_quantile(quantile(learner.config())).predict_only();
         positive.into_iter().for_each(|class| metrics.positive_is(class));
         let groups = BTreeMap::new();
-        Scoring { learner, classes, metrics, groups, workspace: Workspace::default(), scores: Spread::default(), of_unknown: 0 }
+        Scoring { learner, classes, metrics, groups, workspace: Workspace::default(), scores: Vec::new(), of_unknown: 0 }
     }
 
     /// Scores the rows of a chunk. A class that the model has never seen counts as a mistake.
@@ -159,7 +169,9 @@ impl<'a> Scoring<'a> {
             self.of_unknown += u64::from(unknown);
             let weight = chunk.weights.as_ref().map_or(1.0, |w| w[row]);
             let (scores, alert) = (scores.row(row), threshold.map(|threshold| scores.row(row)[0] < threshold));
-            scores.iter().for_each(|score| self.scores.add(*score));
+            let spreads = if task == Task::Numbers { scores.len() } else { 1 };
+            self.scores.resize_with(spreads, Spread::default);
+            scores.iter().zip((0..spreads).cycle()).for_each(|(score, of)| self.scores[of].add(*score));
             let observed = Observed { scores, target, loss: None, weight, alert };
             self.metrics.add(&observed);
             if let Some(group) = chunk.kept(row).first()
@@ -218,9 +230,9 @@ impl<'a> Scoring<'a> {
         &self.metrics
     }
 
-    /// The standard deviation of the scores.
+    /// The standard deviation of the scores; of several targets the least one.
     pub fn score_deviation(&self) -> Option<f64> {
-        self.scores.deviation()
+        self.scores.iter().map(Spread::deviation).collect::<Option<Vec<f64>>>()?.into_iter().min_by(f64::total_cmp)
     }
 }
 

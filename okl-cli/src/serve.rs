@@ -62,7 +62,7 @@ impl Surface for CommandLine {
     fn describe(&self, learner: &Learner, names: &[String]) -> Value {
         let mut progress = store::progress(learner);
         progress.meet(learner);
-        let position = Position { seen: Some(learner.examples()), progress, ..Position::default() };
+        let position = Position { progress, ..Position::default() };
         // The server counts columns without names from 0 everywhere.
         inspect::as_json(learner, &position, names, |column| names.get(column).cloned().unwrap_or_else(|| column.to_string()))
     }

@@ -45,7 +45,7 @@ pub struct Position {
     /// rows in `progress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<u64>,
-    /// The number of rows that were learned or predicted, over all runs, each counted once. None if a file of an older version began.
+    /// The number of rows that were learned or predicted, over all runs of the command line, each counted once. None if a file of an older version began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<u64>,
     /// Order and number of passes, format and columns.
@@ -83,6 +83,14 @@ pub struct Position {
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+impl Position {
+    /// The number of rows that were learned or predicted while the model learned, each counted once. None if it is not known: if a file of an older
+    /// version began, or if another program, which counts examples only, has learned some of them.
+    pub fn all_rows(&self) -> Option<u64> {
+        self.seen.filter(|_| !self.progress.is_partly_elsewhere())
+    }
 }
 
 /// Order and number of passes, format and special columns; stored, so that `--resume m.okl --continue` needs no other flag.

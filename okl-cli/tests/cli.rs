@@ -8,6 +8,8 @@ mod agree;
 mod auto;
 #[path = "cli/certificates.rs"]
 mod certificates;
+#[path = "cli/clipped.rs"]
+mod clipped;
 #[path = "cli/columns.rs"]
 mod columns;
 #[path = "cli/commands.rs"]

@@ -92,6 +92,7 @@ pub use coordinates::StepSizes;
 pub use engine::{Outcome, Workspace};
 pub use error::{Error, ErrorKind, Result};
 pub use learner::batch::{Batch, RowSource, Target, Targets};
+pub use learner::clipped_rows::ClippedRows;
 pub use learner::health::{ClippedColumn, Health, RoundedColumn};
 pub use learner::{Checked, Learner, Scores, file, growth, snapshot, units};
 #[doc(hidden)]

@@ -101,6 +101,43 @@ fn the_regret_of_a_bank_is_that_of_each_kernel() {
     assert!(exact < 0.0 && gain <= -exact && gain >= 0.999 * -exact && said.contains(" less than those of"), "{exact}: {said}");
 }
 
+/// Targets have units of their own: a deviation over the scores of all of them would mostly be the distance of their means.
+#[test]
+fn each_target_has_its_own_deviation_of_scores() {
+    let folder = Folder::new("certificates-targets");
+    let (model, predictions) = (folder.path("m.okl"), folder.path("p.csv"));
+    let mut random = Random(31);
+    let mut text = String::from("x,u,v\n");
+    for _ in 0..800 {
+        let x = 6.0 * random.next();
+        writeln!(text, "{x:.4},{:.4},{:.4}", 2.0 * x.sin(), 500.0 + 20.0 * x.cos()).unwrap();
+    }
+    let data = folder.write("t.csv", text);
+    let settings = ["--loss", "squared", "--kernel", "gaussian:1", "--step", "constant:0.5", "--lambda", "0.00001"];
+    let learn =
+        [&["learn", &data, "--target", "u,v", "--budget", "window:10", "--predictions", &predictions][..], &settings, &PLAIN];
+    let said = certificates(&learn.concat(), &model);
+    let scores = folder.read("p.csv");
+    let deviation = |name: &str| {
+        let at = scores.lines().next().unwrap().split(',').position(|column| column == name).unwrap();
+        let scores: Vec<f64> = scores.lines().skip(1).map(|line| line.split(',').nth(at).unwrap().parse().unwrap()).collect();
+        let mean = scores.iter().sum::<f64>() / 800.0;
+        (scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / 800.0).sqrt()
+    };
+    let [u, v] = ["score_u", "score_v"].map(deviation);
+    let least = number_after(&said, "the standard deviation of the scores of a target is ");
+    let largest = number_after(&said, " at least and ");
+    assert!(u < v && (least / u - 1.0).abs() < 1e-3 && (largest / v - 1.0).abs() < 1e-3, "{u} {v}: {said}");
+    // The scores of classes have one unit.
+    let mut text = String::from("x,y\n");
+    (0..600).for_each(|i| writeln!(text, "{:.4},{}", 6.0 * random.next(), ["a", "b", "c"][i % 3]).unwrap());
+    let data = folder.write("c.csv", text);
+    let settings = ["--loss", "max_margin", "--kernel", "gaussian:1", "--step", "constant:1", "--lambda", "0.00001"];
+    let learn = [&["learn", &data, "--target", "y", "--budget", "window:10"][..], &settings, &PLAIN];
+    let said = certificates(&learn.concat(), &model);
+    assert!(said.contains("the standard deviation of the scores of all classes together is "), "{said}");
+}
+
 /// With `target_scale`, losses, penalties and norm are in the unit of the scaled targets: the same numbers as for targets that were scaled before.
 #[test]
 fn the_regret_with_scaled_targets_names_their_unit() {

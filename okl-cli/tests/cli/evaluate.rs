@@ -108,6 +108,22 @@ fn groups_have_the_figures_of_every_target() {
     assert!((shown - 100.0 * below as f64 / 60.0).abs() < 0.006, "{below} of 60\n{table}");
 }
 
+/// Long names of groups and of targets often differ at their end alone.
+#[test]
+fn long_names_of_groups_and_targets_are_told_apart() {
+    let folder = Folder::new("evaluate-long");
+    let groups = ["production line of the new factory, north", "production line of the new factory, south"];
+    let [north, south] = groups.map(|name| name.replace(", ", " / "));
+    let text = with_group(&numbers(60), &[&north, &south]).replace("u,v", "temperature at the inlet,temperature at the outlet");
+    let (data, model) = (folder.write("s.csv", text), folder.path("m.okl"));
+    let targets = "temperature at the inlet,temperature at the outlet";
+    succeed(&["learn", &data, "--target", targets, "--ignore", "group", "--quiet", "-o", &model]);
+    let (table, _) = succeed(&["evaluate", &model, &data, "--by", "group"]);
+    let line = |start: &str, end: &str| table.lines().filter(|line| line.starts_with(start) && line.contains(end)).count();
+    assert_eq!((line("production line ", "y / north "), line("production line ", "y / south ")), (1, 1), "{table}");
+    assert!(table.contains("R² temperat…e inlet") && table.contains("R² temperat… outlet"), "{table}");
+}
+
 #[test]
 fn what_cannot_be_evaluated_is_refused() {
     let folder = Folder::new("evaluate-refused");

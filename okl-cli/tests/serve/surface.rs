@@ -128,6 +128,8 @@ fn inspect_says_what_the_server_learned() {
     assert_eq!(call(&served.address, "PUT", "/v1/models/m", "application/octet-stream", &file).unwrap().0, 201);
     let body = json!({ "rows": [[1], [2], [-3]], "targets": ["no", "no", "no"] });
     json_call(&served.address, "POST", "/v1/models/m/learn", &body).unwrap();
+    let only_predicted = json!({ "rows": [[1]], "targets": [null] });
+    json_call(&served.address, "POST", "/v1/models/m/learn", &only_predicted).unwrap();
     std::fs::write(&after, call(&served.address, "GET", "/v1/models/m/snapshot", "", b"").unwrap().1).unwrap();
     let (words, resumed) = (okl(&["inspect", &after]), path("resumed.okl"));
     assert!(
@@ -139,6 +141,12 @@ fn inspect_says_what_the_server_learned() {
     assert!(words.contains("over 80 examples") && words.contains("3 examples were learned by another program"), "{words}");
     let described = json_call(&served.address, "GET", "/v1/models/m/inspect", &json!(null)).unwrap().1;
     assert_eq!((&described["progressive"]["examples"], &described["on_this_server"]["examples"]), (&json!(40), &json!(3)));
+    // Rows are those of the figures, also the one without a target. A file counts the rows of `okl learn` alone, so it has no number of all rows.
+    let figures = json_call(&served.address, "GET", "/v1/models/m", &json!(null)).unwrap().1;
+    assert_eq!((&figures["rows"], &described["rows"], &described["on_this_server"]["rows"]), (&json!(44), &json!(44), &json!(4)));
+    assert_eq!((&figures["examples"], &described["examples"]), (&json!(43), &json!(43)));
+    let rows = |path: &str| serde_json::from_str::<Value>(&okl(&["inspect", path, "--json"])).unwrap()["rows"].clone();
+    assert_eq!([rows(&model), rows(&after), rows(&resumed)], [json!(40), Value::Null, Value::Null]);
 }
 
 /// The server does not apply the rules of a table, and says so when a model file has some.

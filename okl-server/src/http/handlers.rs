@@ -106,7 +106,7 @@ pub(super) fn figures(model: &Model) -> Value {
         "name": model.name, "entry": entry, "rows": figures.rows, "examples": figures.examples, "error": figures.mean_error(),
         "recent_error": figures.recent_error(), "loss": figures.mean_loss(), "alerts": figures.alerts, "last_alerts": figures.last_alerts,
         "drifts": figures.drifts, "last_drift": figures.last_drifts.back(),
-        "waiting": waiting, "expired": figures.expired, "labelled": figures.labelled, "journal_bytes": journal_bytes, "stopped": stopped.as_deref(),
+        "remembered": now.remembered(), "waiting": waiting, "expired": figures.expired, "labelled": figures.labelled, "journal_bytes": journal_bytes, "stopped": stopped.as_deref(),
         "feature_names": &names[..names.len().min(100)], "settings": model.settings, "missing": gaps.as_ref().map(|gaps| gaps.rule()),
         "predicted": model.counts.predicted.load(Ordering::Relaxed),
         "features": of(|l| json!(l.features())), "outputs": of(|l| json!(l.outputs())), "terms": of(|l| json!(l.terms())), "bytes": of(|l| json!(l.bytes())),
@@ -227,7 +227,6 @@ async fn predict(call: Call<'_>) -> Answered<Answer> {
     let batch = Batch::of_f64(asked.x(), asked.features());
     let scores = long(rows.count * learner.terms().max(1), || learner.predict(&batch));
     let scores = scores.map_err(|error| Refusal::from(error).with_name_of_column(&now.feature_names()))?;
-    model.counts.predicted.fetch_add(rows.count as u64, Ordering::Relaxed);
     let lists: Vec<&[f64]> = (0..rows.count).map(|i| scores.row(i)).collect();
     let class = |class: usize| learner.classes().get(class).map(|class| now.forms.json(class));
     let labels: Option<Vec<Value>> = lists.iter().map(|z| learner.decide(z).and_then(class)).collect();
@@ -248,6 +247,7 @@ async fn predict(call: Call<'_>) -> Answered<Answer> {
         let waits = Rows { count: rows.count, features, x: x.into_owned(), ..Rows::default() };
         answer["ids"] = remember(&call, &model, waits).await?;
     }
+    model.counts.predicted.fetch_add(rows.count as u64, Ordering::Relaxed);
     Ok(answer::json(200, &answer))
 }
 
@@ -382,11 +382,12 @@ fn inspect(call: &Call<'_>) -> Answered<Answer> {
     }
     told["missing"] = json!(now.gaps.as_ref().map(|gaps| gaps.rule()));
     let figures = &now.figures;
+    told["rows"] = figures.rows.into();
     if let Some(examples) = figures.frozen {
         told["frozen_after"] = examples.into();
     }
     told["on_this_server"] = json!({
-        "examples": figures.examples - figures.before, "error": figures.mean_error(), "recent_error": figures.recent_error(),
+        "rows": figures.rows - figures.before, "examples": figures.examples - figures.before, "error": figures.mean_error(), "recent_error": figures.recent_error(),
         "recent_examples": figures.recent.len(),
     });
     Ok(answer::json(200, &told))

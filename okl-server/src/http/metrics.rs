@@ -61,11 +61,21 @@ fn count(value: &AtomicU64) -> Option<f64> {
 
 /// Name, type, help and value of each metric of a model.
 const FIGURES: &[Figure] = &[
-    ("okl_rows_total", "counter", "Rows sent to learn; those without a target are only predicted", |m| {
-        Some(m.published().figures.rows as f64)
+    (
+        "okl_rows_total",
+        "counter",
+        "Rows sent to learn and label, and examples that an uploaded model file had learned; rows without a target are only predicted",
+        |m| Some(m.published().figures.rows as f64),
+    ),
+    (
+        "okl_examples_total",
+        "counter",
+        "Rows with a target and a weight above 0 (of a detector: rows that were learned), and examples that an uploaded model file had learned",
+        |m| Some(m.published().figures.examples as f64),
+    ),
+    ("okl_predicted_rows_total", "counter", "Rows to which predict has given scores since the server started", |m| {
+        count(&m.counts.predicted)
     }),
-    ("okl_examples_total", "counter", "Rows that were learned", |m| Some(m.published().figures.examples as f64)),
-    ("okl_predicted_rows_total", "counter", "Rows predicted", |m| count(&m.counts.predicted)),
     ("okl_alerts_total", "counter", "Alerts of a novelty detector", |m| Some(m.published().figures.alerts as f64)),
     ("okl_drifts_total", "counter", "Times that the error has risen by more than four standard errors", |m| {
         Some(m.published().figures.drifts as f64)
@@ -73,11 +83,11 @@ const FIGURES: &[Figure] = &[
     (
         "okl_error",
         "gauge",
-        "Mean error of all examples, each measured before its update; of a detector the rate of alerts",
+        "Mean error of the examples since the model is on this server, each measured before its update; of a detector the share of alerts",
         |m| m.published().figures.mean_error(),
     ),
     ("okl_recent_error", "gauge", "Mean error of the last 1,000 examples", |m| m.published().figures.recent_error()),
-    ("okl_loss", "gauge", "Mean loss of all examples", |m| m.published().figures.mean_loss()),
+    ("okl_loss", "gauge", "Mean loss of the examples since the model is on this server", |m| m.published().figures.mean_loss()),
     ("okl_terms", "gauge", "Stored terms", |m| m.published().learner.as_ref().map(|l| l.terms() as f64)),
     ("okl_model_bytes", "gauge", "Bytes of the terms", |m| m.published().learner.as_ref().map(|l| l.bytes() as f64)),
     (
@@ -98,8 +108,19 @@ const FIGURES: &[Figure] = &[
     ("okl_outside_rate_bound", "gauge", "Upper bound on the distance of this share from the requested one", |m| {
         rate_of(m.published().learner.as_ref()?, false).map(|r| r.bound)
     }),
+    (
+        "okl_remembered_rows_total",
+        "counter",
+        "Rows that predict has stored for their targets, also before anything was learned",
+        |m| Some(m.published().remembered() as f64),
+    ),
+    ("okl_labelled_rows_total", "counter", "Remembered rows whose targets have arrived", |m| {
+        Some(m.published().figures.labelled as f64)
+    }),
     ("okl_waiting_rows", "gauge", "Rows that wait for their targets", |m| Some(m.published().waiting as f64)),
-    ("okl_expired_rows_total", "counter", "Waiting rows that expired", |m| Some(m.published().figures.expired as f64)),
+    ("okl_expired_rows_total", "counter", "Remembered rows that expired without a target", |m| {
+        Some(m.published().figures.expired as f64)
+    }),
     ("okl_journal_bytes", "gauge", "Bytes of the journal since the last snapshot", |m| Some(m.published().journal_bytes as f64)),
     ("okl_syncs_total", "counter", "Groups of requests that were synced", |m| count(&m.counts.syncs)),
     ("okl_sync_seconds_total", "counter", "Time of the syncs", |m| count(&m.counts.sync_nanoseconds).map(|n| n / 1e9)),

@@ -71,7 +71,9 @@ fn query(action: Action) -> Vec<Value> {
 fn answer(action: Action) -> &'static str {
     match action {
         Action::Describe => {
-            "rows, examples: all that the model has learned, also before its file was uploaded. error, loss: means over the examples since \
+            "rows: those sent to learn and label, each counted once, and the examples that its file had learned before it was uploaded; examples: those among \
+             them with a target and a weight above 0. predicted: rows to which predict has given scores since the server started; remembered: rows that \
+             predict has stored for their targets, of which waiting wait, labelled have their targets and expired have none. error, loss: means over the examples since \
              the model is on this server, each measured before its update; error of a number: |score - target|, with the loss quantile the pinball loss; error of a \
              detector: the share of alerts among the rows since it \
              has a threshold. alert_rate (detectors only): rate, the same share since the model was made, with every row counted by its \
@@ -89,7 +91,8 @@ fn answer(action: Action) -> &'static str {
              two classes share one score; threshold and alerts of a detector; ids of rows that are remembered."
         }
         Action::Inspect => {
-            "Settings, figures, certificates in words; health: what was found about rows and targets, and what to do."
+            "Settings, figures, certificates in words; rows: as in the figures of the model; on_this_server: rows and examples since the model is on \
+             this server; health: what was found about rows and targets, and what to do."
         }
         _ => "Done",
     }

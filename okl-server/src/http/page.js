@@ -117,9 +117,9 @@ function card(model) {
     figure("journal", bytes(model.journal_bytes)));
   // Figures that most models do not have.
   if (detector || model.alerts > 0) figures.append(figure("alerts", whole(model.alerts)));
-  if (model.waiting + model.labelled + model.expired > 0) {
+  if (model.remembered > 0) {
     figures.append(
-      figure("waiting for labels", whole(model.waiting)), figure("labelled", whole(model.labelled)), figure("expired", whole(model.expired)));
+      figure("remembered rows", whole(model.remembered)), figure("waiting for labels", whole(model.waiting)), figure("labelled", whole(model.labelled)), figure("expired", whole(model.expired)));
   }
   if (model.missing) figures.append(figure("missing values", model.missing.replace("+", " + "), "what takes the place of a missing value"));
   const words = [];

@@ -100,6 +100,11 @@ impl Published {
         self.gaps.as_ref().map_or(features, |gaps| gaps.columns())
     }
 
+    /// The rows that `predict` has stored for their targets, also before the first row was learned. Each waits, was labelled or has expired.
+    pub fn remembered(&self) -> u64 {
+        self.waiting as u64 + self.figures.labelled + self.figures.expired
+    }
+
     /// The names of the features; empty if they have none.
     pub fn feature_names(&self) -> Cow<'_, [String]> {
         match &self.gaps {
@@ -118,7 +123,7 @@ pub struct Counts {
     pub sync_nanoseconds: AtomicU64,
     /// Commits that failed.
     pub failed_syncs: AtomicU64,
-    /// Rows that were predicted.
+    /// Rows to which `predict` has given scores. Rows that are remembered before anything is learned have none.
     pub predicted: AtomicU64,
     /// Snapshots that were written.
     pub snapshots: AtomicU64,

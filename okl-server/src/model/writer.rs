@@ -331,8 +331,12 @@ impl Writer {
             || waiting.bytes() + rows.bytes() > self.options.most_waiting_bytes
         {
             let text = format!(
-                "{} rows wait for their targets already, the most for one model; label some, or remember rows for a shorter time",
-                waiting.len()
+                "{} rows wait for their targets, and with these {} there would be more than {} rows or {} bytes, the most for one model; label some, \
+                 or remember fewer rows or for a shorter time",
+                waiting.len(),
+                rows.count,
+                self.options.most_waiting,
+                self.options.most_waiting_bytes
             );
             return Err(Refusal::new(429, "too_many_waiting", text));
         }

@@ -83,7 +83,16 @@ fn waiting_rows_have_a_largest_number_of_bytes() {
     let (_folder, server) = limited(Options { most_waiting_bytes: 1000, ..Options::default() }, &json!({ "config": config() }));
     let remember = "/v1/models/m/predict?remember=1h";
     server.post(remember, &json!({ "rows": vec![[1, 2]; 10] })).good();
+    let full = server.post(remember, &json!({ "rows": vec![[1, 2]; 10] }));
+    assert_eq!((full.status, &full.json()["error"]["code"]), (429, &json!("too_many_waiting")));
+    assert!(
+        full.message()
+            .starts_with("10 rows wait for their targets, and with these 10 there would be more than 100000 rows or 1000 bytes"),
+        "{full:?}"
+    );
+    server.post("/v1/models/m/learn", &json!({ "rows": [[1, 2]], "targets": [1] })).good();
     refused(&server, remember, &json!({ "rows": vec![[1, 2]; 10] }), 429, "too_many_waiting");
+    assert_eq!(server.get("/v1/models/m").good()["predicted"], 0, "a request that is refused has no scores");
     server.post(remember, &json!({ "rows": [[1, 2]] })).good();
 }
 

@@ -155,6 +155,32 @@ fn rows_are_remembered_before_the_first_target() {
     assert_eq!(server.post(LEARN, &json!({ "rows": [[1]], "targets": [1] })).status, 422, "two columns, as the row that waits");
 }
 
+/// Rows that are remembered before anything is learned have no scores: they are remembered, and not predicted.
+#[test]
+fn rows_remembered_before_the_first_target_are_counted() {
+    let (_folder, server) = undecided();
+    let figures = || {
+        let told = server.get(MODEL).good();
+        ["remembered", "waiting", "labelled", "predicted", "rows"].map(|name| told[name].as_u64())
+    };
+    let metrics = || {
+        let text = String::from_utf8(server.get("/metrics").body).unwrap();
+        ["remembered_rows_total", "waiting_rows", "labelled_rows_total", "predicted_rows_total", "rows_total"].map(|name| {
+            let start = format!("okl_{name}{{model=\"m\"}} ");
+            text.lines().find_map(|line| line.strip_prefix(&start)?.parse::<u64>().ok())
+        })
+    };
+    let predict = |path: &str, rows: Value| server.post(&format!("/v1/models/m/predict{path}"), &json!({ "rows": rows }));
+    predict("?remember=1d", json!([[1, 2], [2, 1], [3, 3]])).good();
+    assert_eq!((figures(), metrics()), ([3, 3, 0, 0, 0].map(Some), [3, 3, 0, 0, 0].map(Some)));
+    server.post("/v1/models/m/label", &json!({ "ids": [0, 1], "targets": ["x", "y"] })).good();
+    predict("?remember=1d", json!([[1, 1]])).good();
+    predict("", json!([[1, 1], [2, 2]])).good();
+    assert_eq!((figures(), metrics()), ([4, 2, 2, 3, 2].map(Some), [4, 2, 2, 3, 2].map(Some)));
+    let script = String::from_utf8(server.get("/page.js").body).unwrap();
+    assert!(script.contains("figure(\"remembered rows\", whole(model.remembered))"));
+}
+
 /// A task that contradicts the loss is refused when the model is created.
 #[test]
 fn the_task_is_that_of_the_loss() {

@@ -95,6 +95,12 @@ impl Clipped {
         self.ranges.get(&(column as u32)).is_some_and(|[last, now]| last.is_one_value(*now))
     }
 
+    /// Whether this is the only clipped value of the column in the last windows.
+    pub(super) fn is_only(&self, column: usize, value: f64) -> bool {
+        let ranges = || self.ranges.get(&(column as u32)).into_iter().flatten();
+        self.is_one_value(column) && ranges().any(|range| range.0[0] == value && !range.is_empty())
+    }
+
     /// Whether a clipped value of the column in the last windows is at or beyond the limit of a frame.
     fn is_beyond(&self, column: usize, frame: &Frame) -> bool {
         let ranges = self.ranges.get(&(column as u32)).into_iter().flatten().filter(|range| !range.is_empty());
@@ -468,13 +474,13 @@ fn absent_classes(learner: &Learner) -> Vec<String> {
 }
 
 /// Whether the leading voice of a bank is a weight vector with a further limit.
-fn reads_further(learner: &Learner) -> bool {
+pub(super) fn reads_further(learner: &Learner) -> bool {
     let leader = learner.engine.bank().map(Bank::leading_head);
     leader.is_some_and(|head| head >= learner.engine.heads.len()) && learner.linear_limit() != learner.limit()
 }
 
 /// The limit as text: in standard deviations or root mean squares of each column, or in a common unit of the columns.
-fn in_words(limit: f64, zeros_are_absent: bool) -> String {
+pub(super) fn in_words(limit: f64, zeros_are_absent: bool) -> String {
     match [CLIP, FURTHER, FAR_CLIP].contains(&limit) {
         true if zeros_are_absent => format!("{limit} times the root mean square (zeros left out)"),
         true => format!("{limit} standard deviations"),
@@ -521,7 +527,7 @@ const FEWEST_BLURRED: u64 = 5;
 const BLURRED_SHARE: f64 = 0.01;
 
 /// The names of the other columns, for a finding that names the worst column.
-fn others(names: impl ExactSizeIterator<Item = String>) -> String {
+pub(super) fn others(names: impl ExactSizeIterator<Item = String>) -> String {
     let more = names.len().saturating_sub(MOST_NAMES);
     let names: Vec<String> = names.take(MOST_NAMES).collect();
     let columns = if names.len() + more == 1 { "column" } else { "columns" };

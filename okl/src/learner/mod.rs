@@ -9,6 +9,7 @@ mod build;
 mod check;
 mod class_weight;
 mod classes;
+pub(crate) mod clipped_rows;
 mod coverage;
 mod decide;
 mod figures;
