@@ -1,6 +1,8 @@
 //! Names in the options that no row has had so far. In a format with a header an unknown name is refused at once; JSON lines, LIBSVM and VW
 //! text have no header, and a name that no row has is probably misspelt.
 
+use okl::config::nearest;
+
 use super::Options;
 use crate::metrics::count;
 
@@ -62,6 +64,11 @@ impl Asked {
         self.names.is_empty()
     }
 
+    /// What a name names.
+    pub fn what(&self) -> &'static str {
+        if self.are_keys { "key" } else { "feature" }
+    }
+
     /// A row has this name.
     pub fn meet(&mut self, name: &[u8]) {
         self.names.iter_mut().filter(|asked| asked.name.as_bytes() == name).for_each(|asked| asked.met = true);
@@ -72,13 +79,22 @@ impl Asked {
         self.names.iter().any(|asked| !asked.met && asked.name == name)
     }
 
-    /// A sentence for each name that no one of the first `rows` has had. `there`: the names that they have; `chosen`: whether they have
-    /// features of this name.
+    /// A sentence for each name that none of the first `rows` rows has. `there`: the names that they have, as a list and in words; `chosen`: whether
+    /// they have features of this name.
     ///
     /// # Errors
     /// If `--features` has names, and the rows have none of them.
-    pub fn sentences(&self, rows: u64, there: &str, chosen: impl Fn(&str) -> bool) -> Result<Vec<String>, String> {
-        let what = if self.are_keys { "key" } else { "feature" };
+    pub fn sentences(
+        &self,
+        rows: u64,
+        (names, there): (&[String], &str),
+        chosen: impl Fn(&str) -> bool,
+    ) -> Result<Vec<String>, String> {
+        let there = |name: &str| match nearest(name, names.iter().map(String::as_str)) {
+            Some(near) => format!("{there}; did you mean {near}?"),
+            None => there.to_owned(),
+        };
+        let what = self.what();
         let none = match rows {
             1 => format!("the first row does not have the {what}"),
             rows => format!("none of the first {} rows has the {what}", count(rows as f64)),
@@ -86,7 +102,7 @@ impl Asked {
         let met = |asked: &Name| asked.met || (asked.of == Use::Chosen && chosen(&asked.name));
         let of_features = || self.names.iter().filter(|asked| asked.of == Use::Chosen);
         if let Some(first) = of_features().next().filter(|_| !of_features().any(met)) {
-            return Err(format!("--features: {none} '{}'; the {what}s are {there}", first.name));
+            return Err(format!("--features: {none} '{}'; {}", first.name, there(&first.name)));
         }
         let sentence = |asked: &Name| {
             let Name { name, of, met: had } = asked;
@@ -105,7 +121,7 @@ impl Asked {
                 Use::Kept => "its texts are empty",
             };
             let between = if *of == Use::InheritedWeight { ", " } else { ": " };
-            Some(format!("{none} '{name}'{between}{effect}; the {what}s are {there}"))
+            Some(format!("{none} '{name}'{between}{effect}; {}", there(name)))
         };
         Ok(self.names.iter().filter_map(sentence).collect())
     }

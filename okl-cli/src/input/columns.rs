@@ -405,16 +405,21 @@ impl Columns {
     /// If no row has a feature that `--features` names.
     pub fn check_asked(&mut self, rows: u64) -> Result<(), String> {
         let asked = std::mem::take(&mut self.asked);
+        if asked.is_checked() {
+            return Ok(());
+        }
         let own = self.list.iter().skip(1).map(|column| column.name.to_string());
+        let names: Vec<String> = own.filter(|name| !asked.is_unmet(name)).collect();
         let there = match &self.schema.features {
-            Features::Indexed(n) => format!("1 to {n}"),
-            _ => listed(own.filter(|name| !asked.is_unmet(name)).collect()),
+            Features::Indexed(n) => format!("the features are 1 to {n}"),
+            Features::Hashed(_) => "the names of features are not kept (--hash-bits)".into(),
+            Features::Named(_) => format!("the {}s are {}", asked.what(), listed(names.clone())),
         };
         let chosen = |name: &str| {
             let inside = |of: &str| of.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
             self.list.iter().skip(1).any(|column| inside(&column.name))
         };
-        self.said.extend(asked.sentences(rows, &there, chosen)?);
+        self.said.extend(asked.sentences(rows, (&names, &there), chosen)?);
         Ok(())
     }
 

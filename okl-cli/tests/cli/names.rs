@@ -32,6 +32,7 @@ fn a_key_that_no_row_has_is_named() {
     let with = "none of the first 1,000 rows has the key";
     let weight = learn(&["--weight", "wieght"]);
     assert!(weight.contains(&format!("{with} 'wieght': they have the weight 1; the keys are y, a, b, w")), "{weight}");
+    assert!(learn(&["--weight", "ww"]).contains("the keys are y, a, b, w; did you mean w?"));
     assert!(
         learn(&["--ignore", "w,laek"])
             .contains(&format!("{with} 'laek': --ignore left out nothing for it; the keys are y, w, a, b"))
@@ -74,6 +75,9 @@ fn a_feature_that_no_row_has_is_named() {
     for more in [&[][..], &["--hash-bits", "8"]] {
         let learn = |flags: &[&str]| said(&[&["learn", &vw], more, flags].concat());
         assert!(learn(&["--ignore", "a"]).contains("has the feature 'a': --ignore left out nothing"), "{more:?}");
+        let names =
+            if more.is_empty() { "the features are n^a, n^b" } else { "the names of features are not kept (--hash-bits)" };
+        assert!(learn(&["--ignore", "c"]).contains(names), "{more:?}");
         assert!(!learn(&["--ignore", "n^a"]).contains("none of the first"), "{more:?}");
         assert!(!learn(&["--features", "n^b"]).contains("none of the first"), "{more:?}");
     }
