@@ -70,6 +70,8 @@ mod reproduced;
 mod resume;
 #[path = "cli/said.rs"]
 mod said;
+#[path = "cli/shuffled.rs"]
+mod shuffled;
 #[path = "cli/sorted_targets.rs"]
 mod sorted_targets;
 #[path = "cli/sparse.rs"]

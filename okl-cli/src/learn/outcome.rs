@@ -100,6 +100,8 @@ impl Session<'_> {
             continued: self.args.stream.r#continue,
             resumed: self.learned_before > 0,
             can_save_all: self.args.output.is_some() && self.args.stream.resume.is_none() && self.passes.way().id.is_none(),
+            // They are halves in the order of the lines.
+            halves: past.halves.filter(|_| self.passes.way().shuffle.is_none()),
             ..past
         });
         let (other, kept) = self.keep(run, past.as_ref())?;
@@ -162,6 +164,7 @@ impl Session<'_> {
         let summary = run.summary(&schema.targets);
         let replayed = kept.as_ref().is_some_and(|kept| kept.model == Which::All);
         let order = match way.shuffle {
+            _ if replayed && self.args.save_model == Some(SaveModel::All) => Order::ReplayedAsAsked,
             _ if replayed => Order::Replayed,
             Some(_) => Order::Shuffled,
             None if self.args.data.iter().any(|file| is_stream(file)) => Order::Stream,
@@ -198,7 +201,7 @@ impl Session<'_> {
                 .chain(summary.worse_than_no_change().map(|worse| format!("{worse} {}", self.against_no_change(run, &summary))))
                 .chain(summary.warnings())
                 .chain(self.about_numbers(run, &summary))
-                .chain(missed_rate(&run.learner, &summary))
+                .chain(missed_rate(&run.learner, &summary, way.shuffle.is_some()))
                 .chain(self.test_was_learned().filter(|_| !known))
                 .chain(large_targets.clone())
                 .chain(absent_classes(run).filter(|_| !names_absent_classes(saved)))
@@ -524,7 +527,7 @@ fn tuning_set(asked: &Config) -> Vec<&'static str> {
 }
 
 /// One sentence if the last rows gave more than twice as many alerts as were asked for, and chance does not explain it.
-fn missed_rate(learner: &Learner, summary: &Summary) -> Option<String> {
+fn missed_rate(learner: &Learner, summary: &Summary, shuffled: bool) -> Option<String> {
     let nu = learner.alert_rate().map(|rate| rate.nu).filter(|_| summary.task == Task::Novelty)?;
     let (rate, rows) = (summary.windowed_error?, summary.windowed_rows);
     let chance = |rate: f64| (rate * (1.0 - rate) / rows.max(1) as f64).sqrt();
@@ -539,14 +542,15 @@ fn missed_rate(learner: &Learner, summary: &Summary) -> Option<String> {
         Threshold::Norma => {
             " The threshold norma does not hold the rate that is asked for: learn with --threshold tracker, which does."
         }
-        _ if unlike => {
+        _ if unlike && !shuffled => {
             " These rows are unlike the rows before them. If the rows are sorted and a fixed set, learn with --shuffle 1."
         }
         _ => "",
     };
     let (rows, rate, nu) = (count(rows as f64), percent(rate), percent(nu));
     let by_weight = if summary.is_weighted() { ", by weight," } else { "" };
-    Some(format!("Of the last {rows} rows{by_weight} {rate} gave an alert, and {nu} was asked for.{before}{advice}"))
+    let order = if shuffled { " of the shuffled order" } else { "" };
+    Some(format!("Of the last {rows} rows{order}{by_weight} {rate} gave an alert, and {nu} was asked for.{before}{advice}"))
 }
 
 /// The share of alerts among the rows before the last ones; none if these are fewer than [`ENOUGH`].
