@@ -16,7 +16,7 @@ use crate::command::arguments;
 use crate::device;
 use crate::input::{Chunk, Format, Schema, encoded_dates, is_stream};
 use crate::inspect;
-use crate::metrics::{OutputSummary, Summary, Task, count, figure, percent};
+use crate::metrics::{OutputSummary, Summary, Task, Trivial, count, figure, percent};
 use crate::past_rows::{Order, Past, much_larger};
 use crate::predict::classes_of;
 use crate::progress::Progress;
@@ -198,7 +198,7 @@ impl Session<'_> {
                 .chain(self.learned_again())
                 .chain(self.passes.not_learned_after().map(|line| not_learned(counted, line)))
                 .chain(self.passes.repeats().sentence(summary.examples, task_of(&self.asked)))
-                .chain(summary.worse_than_no_change().map(|worse| format!("{worse} {}", self.against_no_change(run, &summary))))
+                .chain(self.worse_than_trivial(run, &summary))
                 .chain(summary.warnings())
                 .chain(self.about_numbers(run, &summary))
                 .chain(missed_rate(&run.learner, &summary, way.shuffle.is_some()))
@@ -290,25 +290,30 @@ impl Session<'_> {
         Some(format!("--resume: {said}.{advice}"))
     }
 
-    /// What to do where the target of the row before predicts better than the model.
-    fn against_no_change(&self, run: &Run, summary: &Summary) -> String {
-        let equal = summary.windowed_no_change_error == Some(0.0) && self.args.stream.shuffle.is_none();
-        let advice = match run.earlier_target.column() {
-            Some(column) => format!("The column {} has that target already.", self.passes.schema().source(column)),
-            None if equal => "These targets are all equal. If the rows are sorted by their target, the order says more than new rows will: learn the file with \
+    /// One sentence if a predictor that needs no features is much better than the model, and what to do.
+    fn worse_than_trivial(&self, run: &Run, summary: &Summary) -> Option<String> {
+        let (trivial, worse) = summary.worse_than_trivial(self.passes.way().shuffle.is_some())?;
+        let equal = summary.windowed_no_change_error == Some(0.0);
+        let advice = match run.earlier_target.column().filter(|_| trivial == Trivial::NoChange) {
+            Some(column) => format!(" The column {} has that target already.", self.passes.schema().source(column)),
+            None if equal && trivial == Trivial::NoChange => " These targets are all equal. If the rows are sorted by their target, the order says more than new rows will: learn the file with \
                               --shuffle 1."
                 .into(),
-            None if self.few_values => "If the target is a class, learn with --task classes.".into(),
-            None => "If that target is known when a row is predicted, try it as one more feature (not tried here).".into(),
+            None if self.few_values => " If the target is a class, learn with --task classes.".into(),
+            None if trivial == Trivial::NoChange => {
+                " If that target is known when a row is predicted, try it as one more feature (not tried here).".into()
+            }
+            None => String::new(),
         };
         let set = if self.args.stream.resume.is_none() { tuning_set(&self.asked) } else { Vec::new() };
-        match set.split_last() {
-            None => advice,
-            Some((one, [])) => format!("{advice} This run sets {one}: if it is left out, okl finds it."),
+        let set = match set.split_last() {
+            None => String::new(),
+            Some((one, [])) => format!(" This run sets {one}: if it is left out, okl finds it."),
             Some((last, others)) => {
-                format!("{advice} This run sets {} and {last}: if they are left out, okl finds them.", others.join(", "))
+                format!(" This run sets {} and {last}: if they are left out, okl finds them.", others.join(", "))
             }
-        }
+        };
+        Some(format!("{worse}{advice}{set}"))
     }
 
     /// For a resumed model: which rows the figures are about.
