@@ -84,5 +84,7 @@ mod table;
 mod truth;
 #[path = "cli/weightless.rs"]
 mod weightless;
+#[path = "cli/whitened.rs"]
+mod whitened;
 #[path = "cli/wording.rs"]
 mod wording;

@@ -363,7 +363,8 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, mut passe
     }
     let few_values = asked.is_none() && task == TaskName::Numbers && targets.are_few_whole_numbers();
     let (classes, targets) = (classes.unwrap_or(targets.values.len()), schema.targets.len());
-    let look = Look { task, why, classes, features, targets, sparse: schema.sparse, ids, entries };
+    let grows = schema.open || schema.one_hot || !schema.categories.is_empty() || !schema.texts.is_empty();
+    let look = Look { task, why, classes, features, targets, sparse: schema.sparse, grows, ids, entries };
     let speaks_of_memory = memory.is_some() || !table.contains_key("budget");
     let given = table.clone();
     let (config, said) = settings::choose(table, &look, memory).map_err(|error| match error.downcast::<okl::Error>() {

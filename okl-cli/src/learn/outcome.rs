@@ -7,7 +7,7 @@ use okl::loss::AnyLoss;
 use okl::{Config, Label, Learner};
 use serde_json::json;
 
-use super::first_rows::estimated;
+use super::first_rows::{estimated, not_whitened};
 use super::{Kept, Session, Which, held_out, kept, task_of};
 use crate::args::{SaveModel, Stream};
 use crate::certificates;
@@ -201,6 +201,7 @@ impl Session<'_> {
                 .chain(self.worse_than_trivial(run, &summary))
                 .chain(summary.warnings())
                 .chain(self.about_numbers(run, &summary))
+                .chain(not_whitened(&self.asked, saved.config()))
                 .chain(missed_rate(&run.learner, &summary, way.shuffle.is_some()))
                 .chain(self.test_was_learned().filter(|_| !known))
                 .chain(large_targets.clone())
