@@ -25,6 +25,13 @@ pub fn given(settings: &Settings) -> anyhow::Result<Map<String, Value>> {
         Some(path) => read_file(path)?,
         None => Map::new(),
     };
+    table.extend(of_flags(settings));
+    Ok(table)
+}
+
+/// The settings of the flags as a table.
+pub fn of_flags(settings: &Settings) -> Map<String, Value> {
+    let mut table = Map::new();
     for (key, value) in settings.flat.given() {
         table.insert(key.into(), number_or_text(value));
     }
@@ -53,7 +60,7 @@ pub fn given(settings: &Settings) -> anyhow::Result<Map<String, Value>> {
     put("operator", (!settings.operator.is_empty()).then(|| json!(settings.operator)));
     let classes = all_names(&settings.classes);
     put("classes", (!classes.is_empty()).then(|| classes.iter().map(|class| json!(label_of(class))).collect()));
-    Ok(table)
+    table
 }
 
 /// Settings by name, as [`Config::to_json`] has them.

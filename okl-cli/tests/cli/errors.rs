@@ -363,3 +363,28 @@ fn a_text_in_a_column_without_an_earlier_value_is_refused_with_flags_that_help()
         assert_eq!(json(&[&["learn", &data, "--target", "y"], flags].concat())["summary"]["examples"], 41);
     }
 }
+
+/// A setting of the file of --config is named as such, and a flag as a flag.
+#[test]
+fn a_resumed_model_names_the_setting_that_it_does_not_take() {
+    let folder = Folder::new("errors-resumed");
+    let (data, model) = (folder.write("d.csv", ring(40)), folder.path("m.okl"));
+    succeed(&["learn", &data, "--target", "where", "-o", &model, "--quiet"]);
+    let learn = ["learn", &data, "--resume", &model];
+    let config = folder.write("c.toml", "target = 'where'\nbudget = 200\n");
+    let said = fail(
+        &[&learn[..], &["--config", &config]].concat(),
+        2,
+        &["c.toml: budget: a resumed model keeps its settings; remove this setting from the file"],
+    );
+    assert!(!said.contains("--budget") && !said.contains("flag"), "{said}");
+    for (flag, value) in [("--budget", "200"), ("--class-weight", "balanced"), ("--eta", "0.5"), ("--memory", "8MB")] {
+        let words = format!("{flag}: a resumed model keeps its settings; remove this flag");
+        fail(&[&learn[..], &[flag, value]].concat(), 2, &[&words]);
+        // A flag takes the place of the setting in the file.
+        fail(&[&learn[..], &["--config", &config, flag, value]].concat(), 2, &[&words]);
+    }
+    // The columns of the file are no settings of the model.
+    let columns = folder.write("k.toml", "target = 'where'\n");
+    succeed(&[&learn[..], &["--config", &columns, "--quiet"]].concat());
+}
