@@ -1,6 +1,6 @@
 //! What is refused: one or two lines that name file, row, column, what was found and what to do; and no panic on any input.
 
-use crate::support::{Folder, fail, json, okl, ring, succeed};
+use crate::support::{Folder, fail, flat, json, okl, ring, succeed};
 
 #[test]
 fn settings_and_names() {
@@ -387,4 +387,25 @@ fn a_resumed_model_names_the_setting_that_it_does_not_take() {
     // The columns of the file are no settings of the model.
     let columns = folder.write("k.toml", "target = 'where'\n");
     succeed(&[&learn[..], &["--config", &columns, "--quiet"]].concat());
+}
+
+/// The help says which errors end with which status; these are the ones.
+#[test]
+fn exit_codes_are_those_of_the_help() {
+    let folder = Folder::new("errors-codes");
+    let help = flat(&succeed(&["learn", "--help"]).0);
+    let words = "Exit codes: 0 done; 1 a file cannot be read or written, or a row is wrong; 2 the command or a setting is wrong, or does not \
+                 fit the columns of the data, which the header and the first row decide; 130, 143, 129 stopped by";
+    assert!(help.contains(words), "{help}");
+    let learn = |text: &[u8], code: i32, words: &str| {
+        let data = folder.write("d.csv", text);
+        fail(&["learn", &data, "--target", "y", "--quiet"], code, &[words]);
+    };
+    learn(b"a,a,y\n1,2,0\n", 2, "both named 'a'");
+    learn(b"caf\xe9,y\n1,0\n", 2, "not UTF-8");
+    learn(b"a;y\n-0,802;0\n1;1\n", 2, "a number with a comma");
+    learn(b"a;y\n1;1\n-0,802;0\n", 1, "a number with a comma");
+    learn(b"a,y\n1,one\n2,caf\xe9\n", 1, "not UTF-8");
+    learn(b"a,b\n1,2\n", 2, "no column 'y'");
+    fail(&["learn", &folder.path("none.csv"), "--target", "y"], 1, &["no such file"]);
 }
