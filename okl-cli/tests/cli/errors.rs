@@ -409,3 +409,26 @@ fn exit_codes_are_those_of_the_help() {
     learn(b"a,b\n1,2\n", 2, "no column 'y'");
     fail(&["learn", &folder.path("none.csv"), "--target", "y"], 1, &["no such file"]);
 }
+
+/// A key of ids that no row has: to skip such rows would skip all of them.
+#[test]
+fn a_key_of_ids_that_no_row_has_is_not_answered_with_advice_to_skip_rows() {
+    let folder = Folder::new("errors-ids");
+    let row = |i: usize, id: &str| format!("{{\"a\": {i}, {id}\"y\": {}}}\n", i % 2);
+    let none: String = (0..5).map(|i| row(i, "")).collect();
+    let learn = |text: &str, words: &str| {
+        let data = folder.write("d.jsonl", text);
+        fail(&["learn", &data, "--target", "y", "--id", "nope", "--quiet"], 1, &[words])
+    };
+    let said = learn(
+        &none,
+        "line 1: the row has no id: check the name that --id gives; if other rows have an id, --on-bad-row skip leaves",
+    );
+    assert!(!said.contains("id; --on-bad-row"), "{said}");
+    // A row before has an id: the name is right.
+    let some = row(0, "\"nope\": 7, ") + &row(1, "");
+    learn(&some, "line 2: the row has no id; --on-bad-row skip leaves such rows out");
+    // Also where the row before is in another chunk of rows.
+    let late: String = (0..200).map(|i| row(i, "\"nope\": 7, ")).collect::<String>() + &row(1, "");
+    learn(&late, "line 201: the row has no id; --on-bad-row skip leaves such rows out");
+}
