@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use okl::basis::Basis;
 use okl::config::{KernelRule, Member};
 use okl::engine::head::Average;
+use okl::growth::Verdict;
 use okl::kernel::{AnyKernel, DotKernel};
 use okl::loss::{Loss, Reads};
 use okl::{Config, Label, Learner};
@@ -276,10 +277,18 @@ fn why_so_many(learner: &Learner, why: &str) -> String {
     doubled(why, start, learner.config().budget().capacity().unwrap_or(start))
 }
 
-/// The verdict on the number of terms, with how often that number was doubled from `start` to `most`.
+/// The verdict on the number of terms, with why and how often that number was doubled from `start` to `most`.
 pub fn doubled(why: &str, start: usize, most: usize) -> String {
-    match (most / start.max(1)).max(1).ilog2() {
-        0 | 1 => why.into(),
+    let times = (most / start.max(1)).max(1).ilog2();
+    let doubled = Verdict::Doubled.words();
+    let why = match why == Verdict::HalfIsEnough.words() {
+        _ if times == 0 || why == doubled => why.to_owned(),
+        // That it was doubled says that half of the terms was not enough before.
+        true => format!("{doubled}; later, {why}"),
+        false => format!("{doubled}; {why}"),
+    };
+    match times {
+        0 | 1 => why,
         2 => why.replace("was doubled", "was doubled twice"),
         times => why.replace("was doubled", &format!("was doubled {times} times")),
     }

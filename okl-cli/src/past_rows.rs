@@ -252,7 +252,7 @@ pub struct Past {
     /// Whether the error is larger than expected by more than three standard errors and by a quarter. For novelty also whether
     /// the alert rate is smaller by as much.
     pub much_worse: bool,
-    /// If the error is much worse: the error on the earlier and on the later half of the sample, in the order of the stream.
+    /// If the error is much worse: the error on the earlier and on the later half of the sample, in the order of the stream; none if rows were shuffled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub halves: Option<Halves>,
     /// For novelty: rows with a score below this are alerts.
@@ -368,7 +368,7 @@ impl Past {
     /// The warning if the final model has a larger squared error on past rows than the mean of their targets, which was not so when rows were new.
     /// `progressive`: the figures of the rows when they were new. Only for the squared loss: the others do not predict a mean.
     pub fn explains_less(&self, progressive: &Summary, squared: bool, order: Order) -> Option<String> {
-        if !squared || self.much_worse || self.rows < FEWEST || order == Order::Replayed {
+        if !squared || self.much_worse || self.rows < FEWEST || matches!(order, Order::Replayed | Order::ReplayedAsAsked) {
             return None;
         }
         let several = self.summary.outputs.len() > 1;
@@ -516,6 +516,8 @@ pub enum Order {
     Shuffled,
     /// In the order of the file; a sample of the rows was then learned once more in a random order, and that model is saved.
     Replayed,
+    /// In any order; a sample of the rows was then learned once more, because the command says so (--save-model all).
+    ReplayedAsAsked,
 }
 
 impl Order {
@@ -544,6 +546,7 @@ impl Order {
                  set, write them to a file and learn with --shuffle 1; in any case measure the model on other rows (--test FILE) before you use it."
             }
             Order::Replayed => "So rows were learned once more, and another model is saved.",
+            Order::ReplayedAsAsked => "--save-model all saves another model, which has learned rows once more in a random order.",
             Order::Shuffled => {
                 "The rows came in a random order, so the model has not settled: allow it more terms (--memory) or more passes (--passes)."
             }

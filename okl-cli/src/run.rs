@@ -48,7 +48,7 @@ pub struct Run {
     pub history: History,
     /// The alerts so far.
     pub alerts: Alerts,
-    /// The last rows of a stream of two features.
+    /// The last rows of two features, in the order of learning.
     pub samples: Samples,
     /// The largest targets and the errors after them.
     pub large_targets: LargeTargets,

@@ -53,6 +53,7 @@ impl Surface for CommandLine {
             features: look.features,
             targets: look.targets,
             sparse: look.sparse,
+            grows: false,
             ids: look.ids,
             entries: None,
         };

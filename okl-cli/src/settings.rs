@@ -25,6 +25,13 @@ pub fn given(settings: &Settings) -> anyhow::Result<Map<String, Value>> {
         Some(path) => read_file(path)?,
         None => Map::new(),
     };
+    table.extend(of_flags(settings));
+    Ok(table)
+}
+
+/// The settings of the flags as a table.
+pub fn of_flags(settings: &Settings) -> Map<String, Value> {
+    let mut table = Map::new();
     for (key, value) in settings.flat.given() {
         table.insert(key.into(), number_or_text(value));
     }
@@ -53,7 +60,7 @@ pub fn given(settings: &Settings) -> anyhow::Result<Map<String, Value>> {
     put("operator", (!settings.operator.is_empty()).then(|| json!(settings.operator)));
     let classes = all_names(&settings.classes);
     put("classes", (!classes.is_empty()).then(|| classes.iter().map(|class| json!(label_of(class))).collect()));
-    Ok(table)
+    table
 }
 
 /// Settings by name, as [`Config::to_json`] has them.
@@ -319,6 +326,8 @@ pub struct Look {
     pub targets: usize,
     /// Whether an absent feature is 0.
     pub sparse: bool,
+    /// Whether later rows can have further features.
+    pub grows: bool,
     /// Whether rows have ids.
     pub ids: bool,
     /// Of sparse rows with many features: what the first of them have.
@@ -485,6 +494,9 @@ fn side_by_side(table: &Map<String, Value>, look: &Look) -> anyhow::Result<Strin
     })
 }
 
+/// At most so many columns are whitened: none, if one after these varies.
+pub const MOST_WHITENED: usize = 256;
+
 /// Notes about settings that are found from the data during learning.
 fn left_open(config: &Config, look: &Look) -> Vec<String> {
     let mut said = Vec::new();
@@ -492,7 +504,14 @@ fn left_open(config: &Config, look: &Look) -> Vec<String> {
     if config.scale == Scale::Auto && config.needs_scale() {
         let (unit, centre) = if look.sparse { ("their entries' size", ", not centred") } else { ("their deviation", "") };
         let whitened = if config.whitens_by_default() { "; their correlations are removed (whiten)" } else { "" };
-        said.push(format!("scale = auto: columns in units of {unit}{centre}, unless many share one range already{whitened}"));
+        // Which columns vary is known after the warm-up.
+        let unless = match !whitened.is_empty() && (look.grows || look.features > MOST_WHITENED) {
+            true => format!(" unless a column after the {MOST_WHITENED}th varies"),
+            false => String::new(),
+        };
+        said.push(format!(
+            "scale = auto: columns in units of {unit}{centre}, unless many share one range already{whitened}{unless}"
+        ));
     } else if config.scale == Scale::Auto {
         said.push("scale = none: gamma, step and lambda are given, and gamma is in the units of the data".into());
     }

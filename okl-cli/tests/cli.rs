@@ -74,6 +74,8 @@ mod reproduced;
 mod resume;
 #[path = "cli/said.rs"]
 mod said;
+#[path = "cli/shuffled.rs"]
+mod shuffled;
 #[path = "cli/sorted_targets.rs"]
 mod sorted_targets;
 #[path = "cli/sparse.rs"]
@@ -86,5 +88,7 @@ mod table;
 mod truth;
 #[path = "cli/weightless.rs"]
 mod weightless;
+#[path = "cli/whitened.rs"]
+mod whitened;
 #[path = "cli/wording.rs"]
 mod wording;

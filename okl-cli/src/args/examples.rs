@@ -3,7 +3,8 @@
 macro_rules! after_help {
     ($($line:literal)*) => {
         concat!("Examples:\n", $("  ", $line, "\n",)* "\n\
-Exit codes: 0 done; 1 the data or a file is wrong; 2 the command or a setting is wrong; \
+Exit codes: 0 done; 1 a file cannot be read or written, or a row is wrong; 2 the command or a setting is wrong, or \
+does not fit the columns of the data, which the header and the first row decide; \
 130, 143, 129 stopped by SIGINT (Ctrl-C), SIGTERM or SIGHUP (`okl learn` saves its model first). \
 If the reader of standard output closes it early (as `head` does), that is not an error: 0.")
     };

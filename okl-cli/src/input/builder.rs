@@ -30,10 +30,17 @@ pub(super) struct Builder {
     weight: Option<f64>,
     id: Option<u64>,
     wants_id: bool,
+    /// Whether a row so far has an id.
+    has_ids: bool,
     /// The texts of the current row that are passed through.
     kept: Vec<String>,
     kept_bytes: usize,
 }
+
+/// Said of a row without an id, after rows with one.
+const NO_ID: &str = "the row has no id";
+/// The same where no row before has one: the name of the ids may be wrong, and to skip such rows would then skip all of them.
+pub const NO_ID_YET: &str = "the row has no id: check the name that --id gives";
 
 impl Builder {
     /// `width`: targets per row; `keeps`: texts per row that are passed through.
@@ -220,13 +227,14 @@ impl Builder {
     /// Completes the current row; `features` are known now. `print`: the fingerprint of all records so far.
     pub fn commit(&mut self, line: u64, print: u64, features: usize) -> Parsed {
         if self.wants_id && self.id.is_none() {
-            return Err(error::row("the row has no id"));
+            return Err(error::row(if self.has_ids { NO_ID } else { NO_ID_YET }));
         }
         if let Some(weight) = self.weight {
             self.chunk.weights.get_or_insert_with(Vec::new).resize(self.chunk.rows, 1.0);
             self.chunk.weights.iter_mut().for_each(|w| w.push(weight));
         }
         if let Some(id) = self.id {
+            self.has_ids = true;
             self.chunk.ids.get_or_insert_with(Vec::new).push(id);
         }
         let width = self.chunk.targets.width;
@@ -260,7 +268,7 @@ impl Builder {
     /// Returns the chunk, with this many features, and starts an empty one. `fillable`: see [`Chunk::mark_rows`].
     pub fn finish(&mut self, features: usize, added: Vec<Feature>, fillable: &[u32]) -> Chunk {
         let counts = [self.chunk.targets.width, self.kept.len()];
-        let fresh = Builder::new(counts, [self.growing, self.sparse], self.wants_id);
+        let fresh = Builder { has_ids: self.has_ids, ..Builder::new(counts, [self.growing, self.sparse], self.wants_id) };
         let mut done = std::mem::replace(self, fresh);
         let chunk = &mut done.chunk;
         (chunk.features, chunk.added) = (features, added);

@@ -5,6 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use std::io;
 
 use super::Format;
+use super::builder::NO_ID_YET;
 
 /// The kind of error, for exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +74,8 @@ impl InputError {
     /// Adds advice on how to skip the row, if skipping would help.
     pub(super) fn of_skippable(mut self) -> Self {
         if self.0.trouble == Trouble::Data {
-            self.0.text += "; --on-bad-row skip leaves such rows out";
+            let others = if self.0.text == NO_ID_YET { "if other rows have an id, " } else { "" };
+            self.0.text += &format!("; {others}--on-bad-row skip leaves such rows out");
         }
         self
     }

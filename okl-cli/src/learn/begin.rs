@@ -61,10 +61,7 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<Begun>> {
     settings::only_settings(args.settings.config.as_deref(), &table)?;
     if let Some(path) = &args.stream.resume {
         let (learner, position) = store::load_for_rows(path)?;
-        let memory = args.settings.memory.is_some().then_some("memory");
-        if let Some(name) = table.keys().map(String::as_str).next().or(memory) {
-            return Err(usage(format!("--{name}: a resumed model keeps its settings; remove this flag")));
-        }
+        refuse_settings(args, &table)?;
         return resume(args, &columns, learner, position);
     }
     let known = match args.settings.task {
@@ -79,6 +76,20 @@ pub fn begin(args: &Learn) -> anyhow::Result<Option<Begun>> {
     no_target(&columns, known == Some(Task::Novelty))?;
     let passes = Passes::open(&args.data, &columns, &args.stream, None, known, &all_names(&args.show.keep))?;
     build(args, table, known, passes)
+}
+
+/// Refuses settings of flags and of the file of --config, because a resumed model has its settings.
+fn refuse_settings(args: &Learn, table: &Map<String, Value>) -> anyhow::Result<()> {
+    const KEEPS: &str = "a resumed model keeps its settings; remove this";
+    let flags = settings::of_flags(&args.settings);
+    let memory = args.settings.memory.is_some().then_some("memory");
+    if let Some(name) = flags.keys().map(String::as_str).next().or(memory) {
+        return Err(usage(format!("--{}: {KEEPS} flag", name.replace('_', "-"))));
+    }
+    match (table.keys().next(), &args.settings.config) {
+        (Some(name), Some(file)) => Err(usage(format!("{}: {name}: {KEEPS} setting from the file", file.display()))),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses another task than that of --task. `whose`: the loss or the model that has the known task, and what to do.
@@ -363,7 +374,8 @@ fn build(args: &Learn, table: Map<String, Value>, known: Option<Task>, mut passe
     }
     let few_values = asked.is_none() && task == TaskName::Numbers && targets.are_few_whole_numbers();
     let (classes, targets) = (classes.unwrap_or(targets.values.len()), schema.targets.len());
-    let look = Look { task, why, classes, features, targets, sparse: schema.sparse, ids, entries };
+    let grows = schema.open || schema.one_hot || !schema.categories.is_empty() || !schema.texts.is_empty();
+    let look = Look { task, why, classes, features, targets, sparse: schema.sparse, grows, ids, entries };
     let speaks_of_memory = memory.is_some() || !table.contains_key("budget");
     let given = table.clone();
     let (config, said) = settings::choose(table, &look, memory).map_err(|error| match error.downcast::<okl::Error>() {

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::inspect::member_in_words;
 use crate::metrics::{count, figure, percent};
+use crate::settings::MOST_WHITENED;
 
 /// One line with the settings that were estimated; none if no setting was estimated. `asked` is the configuration before the first row.
 pub fn estimated(asked: &Config, learner: &Learner) -> Option<String> {
@@ -86,6 +87,19 @@ fn units_of_gamma(asked: &Config, now: &Config) -> String {
              centred; gamma is in these units."
         ),
     }
+}
+
+/// A sentence if columns were to be whitened, because the command or the loss says so, and are not.
+pub fn not_whitened(asked: &Config, now: &Config) -> Option<String> {
+    let (Scale::Whiten, Scale::Fixed { shift, whiten, .. }) = (&asked.scale, &now.scale) else { return None };
+    let why = match shift.len() > MOST_WHITENED {
+        true => format!("a column after the {MOST_WHITENED}th varies"),
+        false => "no column varies".into(),
+    };
+    let examples = count(asked.warmup as f64);
+    whiten.is_empty().then(|| {
+        format!("Columns are not whitened, because {why} over the first {examples} examples: their correlations are left in.")
+    })
 }
 
 fn value(config: &Config) -> Value {

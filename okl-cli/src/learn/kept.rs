@@ -126,8 +126,9 @@ pub struct Kept {
     /// The last rows, if the other model is clearly better and the rows changed near the end of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_change: Option<LateChange>,
-    /// Both models on the last rows of the file.
-    pub last_rows: LastRows,
+    /// Both models on the last rows of the file; none if the rows were shuffled: the model that goes on learning then learned other rows last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_rows: Option<LastRows>,
     /// Whether the final model made several passes; the other one makes one.
     #[serde(skip)]
     pub several_passes: bool,
@@ -226,9 +227,9 @@ pub fn replay(
     let file_order_error = in_order.filter(|_| in_file_order);
     let clearly_better = compared.clearly_better();
     let order_is_no_help = random_order_error.zip(file_order_error).is_some_and(|(random, file)| random <= file);
-    let last_rows = LastRows::measure(run, &other.learner, sample, &fill)?;
+    let last_rows = if in_file_order { Some(LastRows::measure(run, &other.learner, sample, &fill)?) } else { None };
     let half_of_trivial = |error: Option<f64>| error.zip(trivial_error).is_some_and(|(all, trivial)| 2.0 * all <= trivial);
-    let explains = half_of_trivial(compared.all_at_last) && half_of_trivial(last_rows.all_error);
+    let explains = half_of_trivial(compared.all_at_last) && half_of_trivial(last_rows.and_then(|last| last.all_error));
     let candidate = task != Task::Novelty && clearly_better && wanted != SaveModel::All;
     let late_change = match candidate && !order_is_no_help {
         true => LateChange::find(run, &other.learner, sample, &fill)?,
@@ -406,8 +407,6 @@ impl Kept {
         let covered = self.all_coverage.map_or(String::new(), |share| coverage_line(share, self.weighted) + "\n");
         match self.model {
             Which::All => {
-                let LastRows { rows, sampled_rows, all_error, error_while_learning } = self.last_rows;
-                let (last, sampled) = ("  last rows", count(sampled_rows as f64));
                 let compared = match self.compared_rows {
                     0 => "a new model of these rows, learned in a random order".into(),
                     _ => format!(
@@ -415,17 +414,25 @@ impl Kept {
                         self.rows()
                     ),
                 };
-                format!(
-                    "{name:<16}{:<12}{compared}\n{covered}{last:<16}{:<12}{what} of this model on the last {sampled} rows that it has learned; a model \
-                     that goes on learning had {} on the last {} rows, each predicted before it was learned",
-                    self.of_all(),
-                    self.shown(all_error),
-                    self.shown(error_while_learning),
-                    count(rows as f64)
-                )
+                let last = self.last_rows.map_or(String::new(), |last| self.line_of_last(last));
+                format!("{name:<16}{:<12}{compared}\n{covered}{last}", self.of_all()).trim_end().into()
             }
             Which::Recent => format!("{name:<16}{:<12}the final model", ""),
         }
+    }
+
+    /// The line about the last rows of the file.
+    fn line_of_last(&self, last: LastRows) -> String {
+        format!(
+            "{:<16}{:<12}{} of this model on the last {} rows that it has learned; a model that goes on learning had {} on the last {} rows, each \
+             predicted before it was learned",
+            "  last rows",
+            self.shown(last.all_error),
+            self.measure.name(),
+            count(last.sampled_rows as f64),
+            self.shown(last.error_while_learning),
+            count(last.rows as f64)
+        )
     }
 
     /// What was done and why, in words.
@@ -488,7 +495,7 @@ impl Kept {
              come (--resume, or okl serve). --save-model recent saves the final model: measure both on later rows (--test FILE) before you choose it. \
              {whose}",
             self.of_orders(),
-            if self.file_order_error.is_some() { self.on_last_rows() + " " } else { String::new() },
+            self.last_rows.map_or(String::new(), |last| self.on_last_rows(last) + " "),
         )
     }
 
@@ -539,8 +546,8 @@ impl Kept {
     }
 
     /// The errors of both models on the last rows.
-    fn on_last_rows(&self) -> String {
-        let LastRows { rows, error_while_learning, sampled_rows, all_error } = self.last_rows;
+    fn on_last_rows(&self, last: LastRows) -> String {
+        let LastRows { rows, error_while_learning, sampled_rows, all_error } = last;
         let unlike = match [all_error, self.all_error, error_while_learning] {
             [Some(last), Some(all), Some(learning)] if last > UNLIKE * all && last > learning => {
                 " They are unlike the rows before them: if later rows are like them, --save-model recent may be the better choice."

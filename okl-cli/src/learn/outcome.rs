@@ -7,7 +7,7 @@ use okl::loss::AnyLoss;
 use okl::{Config, Label, Learner};
 use serde_json::json;
 
-use super::first_rows::estimated;
+use super::first_rows::{estimated, not_whitened};
 use super::{Kept, Session, Which, held_out, kept, task_of};
 use crate::args::{SaveModel, Stream};
 use crate::certificates;
@@ -16,7 +16,7 @@ use crate::command::arguments;
 use crate::device;
 use crate::input::{Chunk, Format, Schema, encoded_dates, is_stream};
 use crate::inspect;
-use crate::metrics::{OutputSummary, Summary, Task, count, figure, percent};
+use crate::metrics::{OutputSummary, Summary, Task, Trivial, count, figure, percent};
 use crate::past_rows::{Order, Past, much_larger};
 use crate::predict::classes_of;
 use crate::progress::Progress;
@@ -100,6 +100,8 @@ impl Session<'_> {
             continued: self.args.stream.r#continue,
             resumed: self.learned_before > 0,
             can_save_all: self.args.output.is_some() && self.args.stream.resume.is_none() && self.passes.way().id.is_none(),
+            // They are halves in the order of the lines.
+            halves: past.halves.filter(|_| self.passes.way().shuffle.is_none()),
             ..past
         });
         let (other, kept) = self.keep(run, past.as_ref())?;
@@ -162,6 +164,7 @@ impl Session<'_> {
         let summary = run.summary(&schema.targets);
         let replayed = kept.as_ref().is_some_and(|kept| kept.model == Which::All);
         let order = match way.shuffle {
+            _ if replayed && self.args.save_model == Some(SaveModel::All) => Order::ReplayedAsAsked,
             _ if replayed => Order::Replayed,
             Some(_) => Order::Shuffled,
             None if self.args.data.iter().any(|file| is_stream(file)) => Order::Stream,
@@ -195,10 +198,11 @@ impl Session<'_> {
                 .chain(self.learned_again())
                 .chain(self.passes.not_learned_after().map(|line| not_learned(counted, line)))
                 .chain(self.passes.repeats().sentence(summary.examples, task_of(&self.asked)))
-                .chain(summary.worse_than_no_change().map(|worse| format!("{worse} {}", self.against_no_change(run, &summary))))
+                .chain(self.worse_than_trivial(run, &summary))
                 .chain(summary.warnings())
                 .chain(self.about_numbers(run, &summary))
-                .chain(missed_rate(&run.learner, &summary))
+                .chain(not_whitened(&self.asked, saved.config()))
+                .chain(missed_rate(&run.learner, &summary, way.shuffle.is_some()))
                 .chain(self.test_was_learned().filter(|_| !known))
                 .chain(large_targets.clone())
                 .chain(absent_classes(run).filter(|_| !names_absent_classes(saved)))
@@ -287,25 +291,30 @@ impl Session<'_> {
         Some(format!("--resume: {said}.{advice}"))
     }
 
-    /// What to do where the target of the row before predicts better than the model.
-    fn against_no_change(&self, run: &Run, summary: &Summary) -> String {
-        let equal = summary.windowed_no_change_error == Some(0.0) && self.args.stream.shuffle.is_none();
-        let advice = match run.earlier_target.column() {
-            Some(column) => format!("The column {} has that target already.", self.passes.schema().source(column)),
-            None if equal => "These targets are all equal. If the rows are sorted by their target, the order says more than new rows will: learn the file with \
+    /// One sentence if a predictor that needs no features is much better than the model, and what to do.
+    fn worse_than_trivial(&self, run: &Run, summary: &Summary) -> Option<String> {
+        let (trivial, worse) = summary.worse_than_trivial(self.passes.way().shuffle.is_some())?;
+        let equal = summary.windowed_no_change_error == Some(0.0);
+        let advice = match run.earlier_target.column().filter(|_| trivial == Trivial::NoChange) {
+            Some(column) => format!(" The column {} has that target already.", self.passes.schema().source(column)),
+            None if equal && trivial == Trivial::NoChange => " These targets are all equal. If the rows are sorted by their target, the order says more than new rows will: learn the file with \
                               --shuffle 1."
                 .into(),
-            None if self.few_values => "If the target is a class, learn with --task classes.".into(),
-            None => "If that target is known when a row is predicted, try it as one more feature (not tried here).".into(),
+            None if self.few_values => " If the target is a class, learn with --task classes.".into(),
+            None if trivial == Trivial::NoChange => {
+                " If that target is known when a row is predicted, try it as one more feature (not tried here).".into()
+            }
+            None => String::new(),
         };
         let set = if self.args.stream.resume.is_none() { tuning_set(&self.asked) } else { Vec::new() };
-        match set.split_last() {
-            None => advice,
-            Some((one, [])) => format!("{advice} This run sets {one}: if it is left out, okl finds it."),
+        let set = match set.split_last() {
+            None => String::new(),
+            Some((one, [])) => format!(" This run sets {one}: if it is left out, okl finds it."),
             Some((last, others)) => {
-                format!("{advice} This run sets {} and {last}: if they are left out, okl finds them.", others.join(", "))
+                format!(" This run sets {} and {last}: if they are left out, okl finds them.", others.join(", "))
             }
-        }
+        };
+        Some(format!("{worse}{advice}{set}"))
     }
 
     /// For a resumed model: which rows the figures are about.
@@ -524,7 +533,7 @@ fn tuning_set(asked: &Config) -> Vec<&'static str> {
 }
 
 /// One sentence if the last rows gave more than twice as many alerts as were asked for, and chance does not explain it.
-fn missed_rate(learner: &Learner, summary: &Summary) -> Option<String> {
+fn missed_rate(learner: &Learner, summary: &Summary, shuffled: bool) -> Option<String> {
     let nu = learner.alert_rate().map(|rate| rate.nu).filter(|_| summary.task == Task::Novelty)?;
     let (rate, rows) = (summary.windowed_error?, summary.windowed_rows);
     let chance = |rate: f64| (rate * (1.0 - rate) / rows.max(1) as f64).sqrt();
@@ -539,14 +548,15 @@ fn missed_rate(learner: &Learner, summary: &Summary) -> Option<String> {
         Threshold::Norma => {
             " The threshold norma does not hold the rate that is asked for: learn with --threshold tracker, which does."
         }
-        _ if unlike => {
+        _ if unlike && !shuffled => {
             " These rows are unlike the rows before them. If the rows are sorted and a fixed set, learn with --shuffle 1."
         }
         _ => "",
     };
     let (rows, rate, nu) = (count(rows as f64), percent(rate), percent(nu));
     let by_weight = if summary.is_weighted() { ", by weight," } else { "" };
-    Some(format!("Of the last {rows} rows{by_weight} {rate} gave an alert, and {nu} was asked for.{before}{advice}"))
+    let order = if shuffled { " of the shuffled order" } else { "" };
+    Some(format!("Of the last {rows} rows{order}{by_weight} {rate} gave an alert, and {nu} was asked for.{before}{advice}"))
 }
 
 /// The share of alerts among the rows before the last ones; none if these are fewer than [`ENOUGH`].

@@ -9,6 +9,7 @@
 mod classes;
 mod histogram;
 mod numbers;
+mod recent_median;
 mod summary;
 
 use serde::{Deserialize, Serialize};
@@ -16,8 +17,8 @@ use serde::{Deserialize, Serialize};
 pub use classes::MOST_CLASSES;
 pub use okl::means::WINDOW;
 pub use summary::{
-    Auc, ClassFigures, ClassSummary, Confusion, Coverage, NotLearned, OutputSummary, Residuals, Summary, at_least, at_most,
-    bound, count, figure, percent, right, shortened,
+    Auc, ClassFigures, ClassSummary, Confusion, Coverage, NotLearned, OutputSummary, Residuals, Summary, Trivial, at_least,
+    at_most, bound, count, figure, percent, right, shortened,
 };
 
 use classes::ClassCounts;
@@ -130,6 +131,8 @@ pub struct Metrics {
     window: Window,
     /// Errors of the no-change predictor, for numbers.
     no_change_window: Window,
+    /// Absolute errors of the median of the targets before, for numbers.
+    median_window: Window,
     alerts: Mean,
     alert_window: Window,
     /// Rows for which an alert was decided.
@@ -145,7 +148,7 @@ impl Metrics {
             Task::Novelty => Detail::Novelty,
         };
         let (loss, error, window, alert_window) = Default::default();
-        let (not_learned, alerts, no_change_window, after_first) = Default::default();
+        let (not_learned, alerts, no_change_window, median_window, after_first) = Default::default();
         Metrics {
             detail,
             rows: 0,
@@ -159,6 +162,7 @@ impl Metrics {
             after_first,
             window,
             no_change_window,
+            median_window,
             alerts,
             alert_window,
             judged: 0,
@@ -223,6 +227,7 @@ impl Metrics {
             }
             (Detail::Numbers(outputs), Target::Numbers(y)) if !y.is_empty() => {
                 self.no_change_window.add(no_change(outputs, y, quantile), row.weight);
+                self.median_window.add(of_medians(outputs, y), row.weight);
                 measured = quantile.map(|q| mean_pinball(q, row.scores, y));
                 Some(add_numbers(outputs, row.scores, y, row.weight))
             }
@@ -382,6 +387,7 @@ impl Metrics {
             windowed_rows: self.window.len() as u64,
             no_change_error: self.no_change_error(),
             windowed_no_change_error: self.no_change_window.value().filter(|_| self.task() == Task::Numbers),
+            windowed_median_error: self.median_window.value(),
             alert_rate: self.alert_rate(),
             judged: self.judged,
             classes,
@@ -395,6 +401,12 @@ fn no_change(outputs: &[OutputCounts], y: &[f64], quantile: Option<f64>) -> f64 
     let last = |i: usize| outputs.get(i).map_or(0.0, OutputCounts::last);
     let one = |residual: f64| quantile.map_or(residual.abs(), |q| pinball(q, residual));
     y.iter().enumerate().map(|(i, y)| one(y - last(i))).sum::<f64>() / y.len() as f64
+}
+
+/// The mean absolute error of the medians of the targets before.
+fn of_medians(outputs: &[OutputCounts], y: &[f64]) -> f64 {
+    let median = |i: usize| outputs.get(i).map_or(0.0, OutputCounts::recent_median);
+    y.iter().enumerate().map(|(i, y)| (y - median(i)).abs()).sum::<f64>() / y.len() as f64
 }
 
 /// The pinball loss of a row, the mean over its outputs. A missing score counts as 0.

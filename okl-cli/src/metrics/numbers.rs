@@ -1,6 +1,7 @@
 //! One output of a regression: its errors, and the variance of the target to compare them with.
 
 use super::histogram::Histogram;
+use super::recent_median::RecentMedian;
 use super::summary::{Coverage, OutputSummary, Residuals};
 use okl::means::{Mean, Spread, WINDOW, Window};
 
@@ -19,6 +20,8 @@ pub(super) struct OutputCounts {
     targets: Spread,
     last: Option<f64>,
     no_change: Mean,
+    /// The last targets, for the error of their median.
+    recent: RecentMedian,
     /// The change from the last target, with its sign.
     change: Mean,
     residuals: Histogram,
@@ -43,6 +46,7 @@ impl OutputCounts {
         self.no_change.add((target - self.last()).abs(), weight);
         self.change.add(target - self.last(), weight);
         self.last = Some(target);
+        self.recent.add(target);
         let part = if self.examples == 1 { &mut self.first } else { &mut self.after_first };
         part.add(residual * residual, weight);
         self.targets.add(target, weight);
@@ -52,6 +56,11 @@ impl OutputCounts {
     /// The last target. Before the first example: 0, which is also the score of a model that has learned nothing.
     pub fn last(&self) -> f64 {
         self.last.unwrap_or(0.0)
+    }
+
+    /// The median of up to 1,000 targets before the next one; 0 before the first example.
+    pub fn recent_median(&self) -> f64 {
+        self.recent.value()
     }
 
     pub fn no_change(&self) -> Option<f64> {

@@ -10,8 +10,11 @@ use crate::table::wrapped;
 /// Classes or outputs that are listed one by one.
 const LISTED: usize = 12;
 
-/// Rows that a comparison with the no-change predictor needs.
+/// Rows that a comparison with a trivial predictor needs.
 const ENOUGH: u64 = 100;
+
+/// To repeat the target of the row before is clearly better than a constant if it has at most this share of its error.
+const CLEARLY: f64 = 0.9;
 
 /// Everything [`super::Metrics`] knows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,6 +52,9 @@ pub struct Summary {
     /// `no_change_error` over the last 1,000 examples; only for numbers in the order of the stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windowed_no_change_error: Option<f64>,
+    /// For numbers: the mean absolute error over the last 1,000 examples of the median of up to 1,000 targets before each.
+    #[serde(skip)]
+    pub windowed_median_error: Option<f64>,
     /// The share of rows outside the margin, tube or threshold of the loss, of those for which this was decided.
     pub alert_rate: Option<f64>,
     /// The number of these rows: a detector has no threshold at first.
@@ -58,6 +64,15 @@ pub struct Summary {
     pub classes: Option<ClassSummary>,
     /// Figures for numbers, one entry per output; empty for other tasks.
     pub outputs: Vec<OutputSummary>,
+}
+
+/// A predictor that needs no features.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trivial {
+    /// The target of the row before.
+    NoChange,
+    /// The median of the targets before.
+    Median,
 }
 
 /// Rows that were predicted and not learned, by the reason.
@@ -540,21 +555,30 @@ impl Summary {
         self.outputs.iter().take(LISTED).try_for_each(|o| o.coverage_line(f, self.outputs.len() > 1))
     }
 
-    /// One sentence if the last rows were predicted much worse than by the no-change predictor. Not for the quantile loss, whose
-    /// predictions are not meant to be close to the target.
-    pub fn worse_than_no_change(&self) -> Option<String> {
-        let (error, no_change) = (self.windowed_error?, self.windowed_no_change_error?);
-        (self.windowed_rows >= ENOUGH && self.measure == Measure::MeanAbsoluteError && error > 2.0 * no_change).then(|| {
-            format!(
-                "Over the last {} rows the mean absolute error is {}; repeating the target of the row before gives {}.",
+    /// One sentence if the last rows were predicted much worse than by a trivial predictor, and which one that is. Not for the quantile loss, whose
+    /// predictions are not meant to be close to the target. `shuffled`: whether the row before is a random one.
+    pub fn worse_than_trivial(&self, shuffled: bool) -> Option<(Trivial, String)> {
+        let (error, no_change, median) = (self.windowed_error?, self.windowed_no_change_error?, self.windowed_median_error?);
+        // Where a constant is as good, the target of the row before says nothing.
+        let repeating_helps = !shuffled && (no_change == 0.0 || no_change <= CLEARLY * median);
+        let (trivial, what, of_trivial) = match repeating_helps {
+            true => (Trivial::NoChange, "repeating the target of the row before", no_change),
+            false => (Trivial::Median, "the median of up to 1,000 targets before each row", median),
+        };
+        let much_worse = self.windowed_rows >= ENOUGH && self.measure == Measure::MeanAbsoluteError && error > 2.0 * of_trivial;
+        let order = if shuffled { " of the shuffled order" } else { "" };
+        much_worse.then(|| {
+            let words = format!(
+                "Over the last {} rows{order} the mean absolute error is {}; {what} gives {}.",
                 count(self.windowed_rows as f64),
                 figure(error),
-                figure(no_change)
-            )
+                figure(of_trivial)
+            );
+            (trivial, words)
         })
     }
 
-    /// Warnings about the figures, one sentence each, except for [`Summary::worse_than_no_change`] and [`Coverage::warning`].
+    /// Warnings about the figures, one sentence each, except for [`Summary::worse_than_trivial`] and [`Coverage::warning`].
     pub fn warnings(&self) -> Vec<String> {
         self.outputs.iter().filter_map(|o| o.first_row_warning(self.examples)).collect()
     }

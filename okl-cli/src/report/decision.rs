@@ -29,7 +29,7 @@ pub struct Sample {
     pub value: f64,
 }
 
-/// The last 400 rows of a stream, to be drawn over the regions.
+/// The last 400 rows of a run, in the order of learning, to be drawn over the regions.
 #[derive(Clone, Debug, Default)]
 pub struct Samples(VecDeque<Sample>);
 
@@ -181,7 +181,7 @@ impl Decision {
     }
 
     fn caption(&self) -> String {
-        let last = format!("the last {} rows of the stream are drawn over it", text::count(self.samples.len() as f64));
+        let last = format!("the last {} rows of this run are drawn over it", text::count(self.samples.len() as f64));
         match &self.reading {
             Reading::Classes(names) => {
                 let shared = match names.len() > COLOURS {

@@ -1,6 +1,6 @@
 //! What is said to users: only what is true, and only advice that works.
 
-use crate::support::{Folder, fail, flat, json, numbers, okl, ring, succeed};
+use crate::support::{Folder, fail, flat, heavy_tails, json, numbers, okl, ring, succeed};
 
 /// One bad cell in a column of numbers is not cured by options for text columns.
 #[test]
@@ -327,4 +327,38 @@ fn blurred_scores_are_said_wherever_there_are_scores() {
         predict
     };
     assert!(said(&["--scale", "none"]) && !said(&["--scale", "standard"]));
+}
+
+/// Targets with heavy tails that are independent of all: the model fails, but to repeat the target of the row before is worse than a constant.
+#[test]
+fn to_repeat_the_target_before_is_advised_only_where_it_helps() {
+    let folder = Folder::new("advice-heavy");
+    let (text, targets) = heavy_tails(1500);
+    let data = folder.write("heavy.csv", text);
+    let learn = ["learn", &data, "--target", "y", "--loss", "squared", "--kernel", "gaussian:1", "--step", "constant:1"];
+    let of = |more: &[&str]| {
+        let all = json(&[&learn[..], more].concat());
+        (all["summary"].clone(), all["warnings"].to_string())
+    };
+    let (summary, said) = of(&[]);
+    let number = |name: &str| summary[name].as_f64().unwrap();
+    assert!(number("windowed_error") > 2.0 * number("windowed_no_change_error"), "the case occurs: {summary}");
+    assert!(!said.contains("repeating the target") && !said.contains("try it as one more feature"), "{said}");
+    // The median of the targets before each row, of the 1,000 latest ones; 0 for the first row.
+    let median = |before: &[f64]| {
+        let mut sorted = before[before.len().saturating_sub(1000)..].to_vec();
+        sorted.sort_by(f64::total_cmp);
+        match sorted.len() {
+            0 => 0.0,
+            n => 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]),
+        }
+    };
+    let errors = (500..1500).map(|row| (targets[row] - median(&targets[..row])).abs());
+    let expected = okl_cli::metrics::figure(errors.sum::<f64>() / 1000.0);
+    assert!(said.contains(&format!("the median of up to 1,000 targets before each row gives {expected}.")), "{said}");
+    assert!(said.contains("This run sets step and gamma: if they are left out, okl finds them."), "{said}");
+    // In a random order the row before is a random row, whatever the file is.
+    let (summary, said) = of(&["--shuffle", "1"]);
+    assert!(summary["windowed_error"].as_f64() > summary["windowed_no_change_error"].as_f64().map(|error| 2.0 * error));
+    assert!(!said.contains("repeating the target") && !said.contains("row before gives"), "{said}");
 }

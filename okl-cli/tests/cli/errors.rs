@@ -1,6 +1,6 @@
 //! What is refused: one or two lines that name file, row, column, what was found and what to do; and no panic on any input.
 
-use crate::support::{Folder, fail, json, okl, ring, succeed};
+use crate::support::{Folder, fail, flat, json, okl, ring, succeed};
 
 #[test]
 fn settings_and_names() {
@@ -362,4 +362,73 @@ fn a_text_in_a_column_without_an_earlier_value_is_refused_with_flags_that_help()
     for flags in [&["--ignore", "z"][..], &["--one-hot", "z", "--missing", "zero"]] {
         assert_eq!(json(&[&["learn", &data, "--target", "y"], flags].concat())["summary"]["examples"], 41);
     }
+}
+
+/// A setting of the file of --config is named as such, and a flag as a flag.
+#[test]
+fn a_resumed_model_names_the_setting_that_it_does_not_take() {
+    let folder = Folder::new("errors-resumed");
+    let (data, model) = (folder.write("d.csv", ring(40)), folder.path("m.okl"));
+    succeed(&["learn", &data, "--target", "where", "-o", &model, "--quiet"]);
+    let learn = ["learn", &data, "--resume", &model];
+    let config = folder.write("c.toml", "target = 'where'\nbudget = 200\n");
+    let said = fail(
+        &[&learn[..], &["--config", &config]].concat(),
+        2,
+        &["c.toml: budget: a resumed model keeps its settings; remove this setting from the file"],
+    );
+    assert!(!said.contains("--budget") && !said.contains("flag"), "{said}");
+    for (flag, value) in [("--budget", "200"), ("--class-weight", "balanced"), ("--eta", "0.5"), ("--memory", "8MB")] {
+        let words = format!("{flag}: a resumed model keeps its settings; remove this flag");
+        fail(&[&learn[..], &[flag, value]].concat(), 2, &[&words]);
+        // A flag takes the place of the setting in the file.
+        fail(&[&learn[..], &["--config", &config, flag, value]].concat(), 2, &[&words]);
+    }
+    // The columns of the file are no settings of the model.
+    let columns = folder.write("k.toml", "target = 'where'\n");
+    succeed(&[&learn[..], &["--config", &columns, "--quiet"]].concat());
+}
+
+/// The help says which errors end with which status; these are the ones.
+#[test]
+fn exit_codes_are_those_of_the_help() {
+    let folder = Folder::new("errors-codes");
+    let help = flat(&succeed(&["learn", "--help"]).0);
+    let words = "Exit codes: 0 done; 1 a file cannot be read or written, or a row is wrong; 2 the command or a setting is wrong, or does not \
+                 fit the columns of the data, which the header and the first row decide; 130, 143, 129 stopped by";
+    assert!(help.contains(words), "{help}");
+    let learn = |text: &[u8], code: i32, words: &str| {
+        let data = folder.write("d.csv", text);
+        fail(&["learn", &data, "--target", "y", "--quiet"], code, &[words]);
+    };
+    learn(b"a,a,y\n1,2,0\n", 2, "both named 'a'");
+    learn(b"caf\xe9,y\n1,0\n", 2, "not UTF-8");
+    learn(b"a;y\n-0,802;0\n1;1\n", 2, "a number with a comma");
+    learn(b"a;y\n1;1\n-0,802;0\n", 1, "a number with a comma");
+    learn(b"a,y\n1,one\n2,caf\xe9\n", 1, "not UTF-8");
+    learn(b"a,b\n1,2\n", 2, "no column 'y'");
+    fail(&["learn", &folder.path("none.csv"), "--target", "y"], 1, &["no such file"]);
+}
+
+/// A key of ids that no row has: to skip such rows would skip all of them.
+#[test]
+fn a_key_of_ids_that_no_row_has_is_not_answered_with_advice_to_skip_rows() {
+    let folder = Folder::new("errors-ids");
+    let row = |i: usize, id: &str| format!("{{\"a\": {i}, {id}\"y\": {}}}\n", i % 2);
+    let none: String = (0..5).map(|i| row(i, "")).collect();
+    let learn = |text: &str, words: &str| {
+        let data = folder.write("d.jsonl", text);
+        fail(&["learn", &data, "--target", "y", "--id", "nope", "--quiet"], 1, &[words])
+    };
+    let said = learn(
+        &none,
+        "line 1: the row has no id: check the name that --id gives; if other rows have an id, --on-bad-row skip leaves",
+    );
+    assert!(!said.contains("id; --on-bad-row"), "{said}");
+    // A row before has an id: the name is right.
+    let some = row(0, "\"nope\": 7, ") + &row(1, "");
+    learn(&some, "line 2: the row has no id; --on-bad-row skip leaves such rows out");
+    // Also where the row before is in another chunk of rows.
+    let late: String = (0..200).map(|i| row(i, "\"nope\": 7, ")).collect::<String>() + &row(1, "");
+    learn(&late, "line 201: the row has no id; --on-bad-row skip leaves such rows out");
 }

@@ -153,6 +153,19 @@ pub fn numbers(rows: usize) -> String {
     text
 }
 
+/// Targets with heavy tails that depend on nothing, with two columns; and the targets.
+pub fn heavy_tails(rows: usize) -> (String, Vec<f64>) {
+    let mut random = Random(5);
+    let (mut text, mut targets) = (String::from("a,b,y\n"), Vec::new());
+    for _ in 0..rows {
+        let [a, b, u] = [(); 3].map(|()| random.next() - 0.5);
+        let y = format!("{:.4}", (std::f64::consts::PI * u).tan());
+        writeln!(text, "{a:.4},{b:.4},{y}").unwrap();
+        targets.push(y.parse().unwrap());
+    }
+    (text, targets)
+}
+
 pub fn gzip(text: &str) -> Vec<u8> {
     let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     out.write_all(text.as_bytes()).unwrap();

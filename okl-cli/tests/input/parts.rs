@@ -33,6 +33,13 @@ fn a_time_is_elapsed_days_and_two_cycles() {
     assert!(is_near(&all.x[3], &[7.0, hour.sin(), hour.cos(), late.sin(), late.cos()]), "{:?}", all.x);
 }
 
+/// Elapsed days begin at the first row that has a time, also if that row has no target and is only predicted.
+#[test]
+fn elapsed_days_begin_at_the_first_row_of_the_data() {
+    let all = times("t,y\n2024-01-01,\n2024-01-03,1\n2024-01-04,1\n");
+    assert_eq!(all.x.iter().map(|row| row[0]).collect::<Vec<_>>(), [0.0, 2.0, 3.0]);
+}
+
 #[test]
 fn times_of_every_spelling_are_the_same_moment() {
     // Seconds since 1970 of 2009-02-13T23:31:30Z are 1234567890.

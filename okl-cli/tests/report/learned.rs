@@ -10,7 +10,19 @@ fn the_number_of_doublings_is_said() {
     assert!(said(2000).ends_with("so the number was doubled"));
     assert!(said(4000).ends_with("so the number was doubled twice"));
     assert!(said(8000).ends_with("so the number was doubled 3 times"));
-    assert_eq!(doubled(Verdict::HalfIsEnough.words(), 1000, 4000), Verdict::HalfIsEnough.words());
+    // Why there are more terms than at first, and why not more still.
+    let then = |verdict: Verdict, most| doubled(verdict.words(), 1000, most);
+    let once = "half of the terms made more errors, so the number was doubled; later, half of the terms did as well";
+    assert_eq!(then(Verdict::HalfIsEnough, 2000), once);
+    assert_eq!(then(Verdict::HalfIsEnough, 4000), once.replace("doubled", "doubled twice"));
+    assert!(
+        then(Verdict::Speed, 4000)
+            .starts_with("half of the terms made more errors, so the number was doubled twice; twice as many would")
+    );
+    assert!(then(Verdict::Memory, 2000).ends_with("so the number was doubled; twice as many do not fit into the memory allowed"));
+    for verdict in [Verdict::Open, Verdict::HalfIsEnough, Verdict::Memory, Verdict::Speed] {
+        assert_eq!(then(verdict, 1000), verdict.words());
+    }
 }
 
 /// The sample depends on the set of rows alone, and has at most its number of them.
