@@ -6,6 +6,9 @@ use okl::config::nearest;
 use super::Options;
 use crate::metrics::count;
 
+/// A shorter name is similar to every other short one.
+const LONG: usize = 3;
+
 /// Which option has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
@@ -90,7 +93,7 @@ impl Asked {
         (names, there): (&[String], &str),
         chosen: impl Fn(&str) -> bool,
     ) -> Result<Vec<String>, String> {
-        let there = |name: &str| match nearest(name, names.iter().map(String::as_str)) {
+        let there = |name: &str| match nearest(name, names.iter().map(String::as_str)).filter(|_| name.len() >= LONG) {
             Some(near) => format!("{there}; did you mean {near}?"),
             None => there.to_owned(),
         };
