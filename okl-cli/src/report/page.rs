@@ -164,11 +164,11 @@ fn model_tiles(report: &Report<'_>) -> Vec<Markup> {
         let covered = past.coverage.map_or(String::new(), |share| format!(", coverage {}", text::percent(share)));
         tile(error_of(&past.summary), &name("of the final model on past rows"), &format!("{}{spread}{covered}", past.of_rows()))
     });
-    let whose = if report.kept.is_some() { "saved" } else { "final" };
+    let whose = report.kept.map_or("final", |kept| kept.saved());
     let kept = report.kept.map(|kept| {
         let covered = kept.all_coverage.map_or(String::new(), |share| format!(", coverage {}", text::percent(share)));
         let note = format!("{} rows, before it learned them{covered}", text::count(kept.compared_rows as f64));
-        tile(kept.of_all(), &name("of the saved model on past rows"), &note)
+        tile(kept.of_all(), &name(&format!("of the {whose} model on past rows")), &note)
     });
     let training = report
         .training
