@@ -313,11 +313,10 @@ fn alert_tiles(report: &Report<'_>) -> Vec<Markup> {
 fn theta(report: &Report<'_>, missing: &mut Vec<&'static str>) -> Markup {
     let charts = certified::alert_charts(report);
     if charts.is_empty() {
-        missing.push("theta and alert rate, because the loss adapts none (the losses with nu do)");
+        missing.push("theta and the share that nu sets, because the loss adapts no theta (the losses with nu do)");
         return nothing();
     }
-    let title = if report.summary.task == Task::Novelty { "Threshold and alert rate" } else { "Theta and alert rate" };
-    section("theta", title, grid(charts.iter().map(Chart::html)))
+    section("theta", report.rate_words().section, grid(charts.iter().map(Chart::html)))
 }
 
 /// The certificates as sentences, beside a curve if the bound on dropped terms is useful.

@@ -157,3 +157,42 @@ fn a_file_of_hashed_names_is_as_large_as_is_said() {
     assert!(bytes() > alone + 47 * columns, "{} and {alone}: the model it is compared with is in the file", bytes());
     assert!(flat(&succeed(&["inspect", &model]).0).contains("both twice while this model is compared"));
 }
+
+/// A loss with nu that is not one of a detector has no alerts: its share is called what it counts.
+#[test]
+fn the_share_of_a_loss_with_nu_is_called_what_it_counts() {
+    let folder = Folder::new("words-nu");
+    let mut random = Random(9);
+    let rows = (0..600).fold(String::from("a,k,y\n"), |all, _| {
+        let [a, b] = [random.next(), random.next()];
+        all + &format!("{a:.4},{},{:.4}\n", if a + 0.3 * b > 0.6 { "up" } else { "down" }, a + b)
+    });
+    for (loss, target, ignored, section, title, axis, were) in [
+        ("nu_hinge:0.2", "k", "y", "margin errors", "Margin errors", "examples inside the margin", "were inside the margin"),
+        (
+            "nu_epsilon:0.2",
+            "y",
+            "k",
+            "targets outside the tube",
+            "Targets outside the tube",
+            "targets outside the tube",
+            "had a target outside the tube",
+        ),
+        (
+            "nu_huber:nu=0.2",
+            "y",
+            "k",
+            "residuals beyond the scale",
+            "Residuals beyond the scale",
+            "residuals beyond the scale",
+            "had a residual beyond the scale",
+        ),
+    ] {
+        let page = report(&folder, &rows, &["--target", target, "--ignore", ignored, "--loss", loss]);
+        assert!(page.contains(&format!("<h2>Theta and {section}</h2>")) && page.contains(title), "{loss}");
+        assert!(page.contains(&format!("share of {axis}")) && page.contains(were), "{loss}");
+        assert!(!page.to_lowercase().contains("alert rate") && !page.contains("were outside"), "{loss}");
+    }
+    let help = flat(&succeed(&["learn", "--help"]).0);
+    assert!(help.contains("examples inside the margin (nu_hinge), targets outside the tube (nu_epsilon)"), "{help}");
+}
