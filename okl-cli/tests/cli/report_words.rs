@@ -196,3 +196,43 @@ fn the_share_of_a_loss_with_nu_is_called_what_it_counts() {
     let help = flat(&succeed(&["learn", "--help"]).0);
     assert!(help.contains("examples inside the margin (nu_hinge), targets outside the tube (nu_epsilon)"), "{help}");
 }
+
+/// With weights, the words at every error say that rows count by them.
+#[test]
+fn errors_by_weight_are_called_so() {
+    let folder = Folder::new("words-weight");
+    let mut random = Random(6);
+    let rows = (0..600).fold(String::from("a,k,y,z,w\n"), |all, i| {
+        let [a, b] = [random.next(), random.next()];
+        all + &format!(
+            "{a:.4},{},{:.4},{b:.4},{}\n",
+            if a + 0.5 * b > 0.7 { "up" } else { "down" },
+            a + b,
+            0.5 + f64::from(i % 3)
+        )
+    });
+    for (flags, words) in [
+        (
+            &["--target", "k", "--ignore", "y,z"][..],
+            &["of all examples by weight were predicted wrongly before", "share of wrong predictions by weight"][..],
+        ),
+        (
+            &["--target", "y", "--ignore", "k,z"],
+            &["on average by weight, by", "the mean absolute error by weight was", "mean absolute error by weight, in the units"],
+        ),
+        (
+            &["--target", "y,z", "--ignore", "k"],
+            &["mean absolute error by weight, mean over the targets", "mean absolute error by weight (mean over the targets"],
+        ),
+        (
+            &["--target", "y", "--ignore", "k,z", "--loss", "quantile:0.5"],
+            &["mean pinball loss by weight", "the mean pinball loss by weight was", "mean pinball loss by weight, in the units"],
+        ),
+    ] {
+        let page = report(&folder, &rows, &[flags, &["--weight", "w"]].concat());
+        words.iter().for_each(|words| assert!(page.contains(words), "{flags:?}: {words}"));
+        let ignored = format!("{},w", flags[3]);
+        let unweighted = report(&folder, &rows, &[&flags[..3], &[ignored.as_str()], &flags[4..]].concat());
+        assert!(!unweighted.contains("by weight"), "{flags:?}");
+    }
+}
