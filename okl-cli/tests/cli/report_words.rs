@@ -236,3 +236,14 @@ fn errors_by_weight_are_called_so() {
         assert!(!unweighted.contains("by weight"), "{flags:?}");
     }
 }
+
+/// On a phone the confusion matrix of many classes is wider than the screen: a sentence says that it scrolls.
+#[test]
+fn a_wide_confusion_matrix_says_that_it_scrolls() {
+    let folder = Folder::new("words-sideways");
+    let said = "columns: scroll it sideways";
+    let page = report(&folder, &ten_classes(600), &["--target", "k"]);
+    assert!(page.contains(&format!("The table has 10 {said}")) && page.contains(".sideways { display: block; }"));
+    let two = (0..200).fold(String::from("a,k\n"), |all, i| all + &format!("{i},{}\n", i % 2));
+    assert!(!report(&folder, &two, &["--target", "k"]).contains(said));
+}
