@@ -94,12 +94,23 @@ def compared(definition: Definition, record: list[Line], label: str) -> list[Com
     return rows
 
 
+def first_column(record: list[Line]) -> str:
+    """okl's column that ran before the figures of these streams were known. For the later ones all streams are in-sample."""
+    return next(iter(labels(record)), "")
+
+
+def streams_among(label: str, record: list[Line]) -> list[tuple[str, tuple[str, ...]]]:
+    """The groups of streams over which a column is summed up."""
+    unseen = [("not looked at before", ("family", "new"))] if label == first_column(record) else []
+    return [("all streams", SEEN), *unseen]
+
+
 def summary(definition: Definition, record: list[Line]) -> str:
     lines = []
     for label in labels(record):
         rows = compared(definition, record, label)
         for which in ("default", "tuned"):
-            for among, seen in (("all streams", SEEN), ("not looked at before", ("family", "new"))):
+            for among, seen in streams_among(label, record):
                 found = [(getattr(row, which), row.stream.seen in seen) for row in rows]
                 ratios = [each.ratio for each, counts in found if each and counts]
                 if ratios:
@@ -128,7 +139,7 @@ def main_table(rows: list[Compared], record: list[Line]) -> str:
     head = [
         "stream",
         "rows",
-        "seen before",
+        f"seen before `{first_column(record)}`",
         *names,
         "best peer, defaults",
         "which",
@@ -253,6 +264,7 @@ def page(definition: Definition, record: list[Line]) -> str:
         columns=columns(definition, record),
         had=runs_with_defaults(definition, record),
         judged=judged(record),
+        first=first_column(record),
         summary=summary(definition, record),
         main=main_table(rows, record),
         coverage=coverage(definition, record),
@@ -282,8 +294,10 @@ peer shown.
 - **Defaults**: the peer with the least error among all with their packages' defaults, chosen in hindsight on the stream. **Tuned**: the
   same among all tries of all peers, where some were run. "What was run" says how much of the definition the record has.
 - Ratio: the error of `{judged}` over the peer's, means over the seeds that both have. The figures beside it are means over the seeds that each has.
-- Seen before: "in sample", okl's defaults were chosen on it; "looked at", its figures were known while okl was built; "family", the
-  generator was looked at with other parameters; "new", neither.
+- Seen before `{first}`, for that column alone: "in sample", its defaults were chosen on the stream; "looked at", figures of the stream
+  were known while okl was built; "family", the generator was looked at with other parameters; "new", neither.
+- For every later column all twenty streams are in-sample: their figures were known when its defaults were chosen. Those of the last
+  columns were chosen on the twenty streams in about forty tries ([relevance.md](relevance.md)).
 - Asked for: at or below the best peer on at least 17 of 20 streams, never above 1.1 of it.
 
 {summary}

@@ -180,3 +180,15 @@ def test_the_page_shows_both_columns_of_okl_and_compares_the_last() -> None:
         row for row in page.page(DEFINITION, record).splitlines() if row.startswith("| Phishing | 1,250")
     ]
     assert "| 30.00 % | 10.00 % | 20.00 % | River linear | 0.50 |" in row
+
+
+def test_only_the_first_column_has_streams_that_were_not_looked_at() -> None:
+    record = [line(label, 1, 0.3, stream="Shuttle") for label in ("okl before", "okl today")]
+    record.append(
+        line("River linear", 1, 0.2, stream="Shuttle") | {"version": "river 1", "rows": 10, "processor": 2}
+    )
+    text = page.page(DEFINITION, record)
+    said = [row for row in text.splitlines() if "not looked at before" in row]
+    assert len(said) == 1 and said[0].startswith("| okl before, peers with defaults, not looked at before |")
+    assert "| seen before `okl before` |" in text
+    assert "For every later column all twenty streams are in-sample" in text

@@ -12,6 +12,7 @@ use okl::loss::{Loss, Reads};
 
 use crate::inspect::typed;
 use crate::metrics::{at_least, at_most, count, figure, percent};
+use crate::rate_words;
 
 /// Measured values of a run. A bound that is larger than the measured value is not useful.
 #[derive(Clone, Copy, Debug, Default)]
@@ -291,11 +292,7 @@ fn rate_in_words(learner: &Learner, rate: &AlertRate, weighted: Option<bool>) ->
         None => " (by weight, where rows have weights)",
     };
     let classes = if learner.config().class_weight.is_none() { "" } else { ", each with the weight of its class," };
-    let name = match learner.config().loss.reads() {
-        Reads::Nothing => "Alert rate",
-        Reads::Sign | Reads::Class => "Examples inside the margin",
-        Reads::Number | Reads::Vector => "Targets outside the tube or scale",
-    };
+    let name = rate_words::of(&learner.config().loss).certificate;
     // |rate - nu| <= bound is useful only if it excludes the rates 0 and 1.
     let guarantee = match rate.bound < rate.nu.min(1.0 - rate.nu) {
         true => format!(", guaranteed within {} percentage points", points(rate)),

@@ -32,6 +32,7 @@ pub mod predict;
 pub mod predictions;
 pub mod progress;
 pub mod random;
+pub mod rate_words;
 pub mod report;
 pub mod run;
 pub mod scoring;

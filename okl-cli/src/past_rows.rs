@@ -545,8 +545,8 @@ impl Order {
                 "Rows may be like the rows just before them (groups, seasons, time order). Look for outliers, too. If the rows are a fixed \
                  set, write them to a file and learn with --shuffle 1; in any case measure the model on other rows (--test FILE) before you use it."
             }
-            Order::Replayed => "So rows were learned once more, and another model is saved.",
-            Order::ReplayedAsAsked => "--save-model all saves another model, which has learned rows once more in a random order.",
+            Order::Replayed => "So rows were learned once more, and another model was chosen.",
+            Order::ReplayedAsAsked => "--save-model all takes another model, which has learned rows once more in a random order.",
             Order::Shuffled => {
                 "The rows came in a random order, so the model has not settled: allow it more terms (--memory) or more passes (--passes)."
             }

@@ -303,6 +303,9 @@ pub struct Stream {
     #[arg(long, value_name = "ROWS", requires = "output", hide_short_help = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub checkpoint_every: Option<u64>,
     /// Held-out file, scored at the end
+    ///
+    /// The figures are those of the model that --save-model chooses, also without -o: that model can have learned the rows, or a sample of them, once
+    /// more in a random order. To measure the model after the last row, add --save-model recent.
     #[arg(long, value_name = "FILE")]
     pub test: Option<String>,
     /// Number of threads; 0: one per core. Results do not depend on it
@@ -372,8 +375,9 @@ pub struct Learn {
     ///
     /// The sample of `all` has up to 65,536 rows and 96 MiB; files up to that size are learned completely once more. The summary says which
     /// model was saved, how many rows were learned once more and how long that took. Rows of --resume and rows with ids (--id) are not
-    /// learned once more: with them, auto is recent.
-    #[arg(long, value_enum, value_name = "WHICH", requires = "output", hide_short_help = true)]
+    /// learned once more: with them, auto is recent. With --test, this model is chosen without -o, too, and the figures of the held-out file are those of
+    /// this model; nothing is saved then. Without -o and --test no model is chosen, and this flag is refused.
+    #[arg(long, value_enum, value_name = "WHICH", hide_short_help = true)]
     pub save_model: Option<SaveModel>,
     /// The columns
     #[command(flatten)]
@@ -387,6 +391,13 @@ pub struct Learn {
     /// Settings of the learner
     #[command(flatten)]
     pub settings: Settings,
+}
+
+impl Learn {
+    /// Whether `--save-model` chooses a model after the last row: one is written (`-o`), or measured on a held-out file (`--test`).
+    pub fn chooses_model(&self) -> bool {
+        self.output.is_some() || self.stream.test.is_some()
+    }
 }
 
 /// `okl predict`.

@@ -408,7 +408,8 @@ impl Columns {
         if asked.is_checked() {
             return Ok(());
         }
-        let own = self.list.iter().skip(1).map(|column| column.name.to_string());
+        let is_there = |column: &&Column| asked.are_keys || !matches!(column.role, Role::Target(_));
+        let own = self.list.iter().skip(1).filter(is_there).map(|column| column.name.to_string());
         let names: Vec<String> = own.filter(|name| !asked.is_unmet(name)).collect();
         let there = match &self.schema.features {
             Features::Indexed(n) => format!("the features are 1 to {n}"),

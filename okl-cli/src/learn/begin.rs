@@ -173,6 +173,9 @@ fn check_flags(args: &Learn) -> anyhow::Result<()> {
              remove one of these flags",
         ));
     }
+    if args.save_model.is_some() && !args.chooses_model() {
+        return Err(usage("--save-model chooses the model that is saved (-o) or measured (--test): add one of these flags"));
+    }
     let dash = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
     let flags = [("--output", &args.output, "a model"), ("--report", &args.show.report, "a report")];
     if let Some((flag, _, what)) = flags.into_iter().find(|(_, path, _)| dash(path)) {

@@ -83,6 +83,9 @@ pub enum Which {
 pub struct Kept {
     /// Which one is saved.
     pub model: Which,
+    /// Whether the model is written into a file. Without `-o` it is chosen for the figures of the held-out file alone.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    pub written: bool,
     /// Rows of the sample, all of which were learned once more.
     pub replayed_rows: u64,
     /// Rows from which the sample was drawn.
@@ -180,7 +183,7 @@ impl LastRows {
 /// An empty sample, if rows may be learned once more at the end.
 pub fn sample(args: &Learn, task: Task, way: &Way) -> Option<Reservoir> {
     let in_order = args.data.iter().all(|file| !is_stream(file)) && way.shuffle.is_none();
-    let wanted = args.output.is_some()
+    let wanted = args.chooses_model()
         && match args.save_model.unwrap_or_default() {
             SaveModel::Recent => false,
             SaveModel::All => true,
@@ -249,6 +252,7 @@ pub fn replay(
     let model = if better || wanted == SaveModel::All { Which::All } else { Which::Recent };
     let kept = Kept {
         model,
+        written: true,
         replayed_rows: order.len() as u64,
         drawn_from: sample.seen(),
         compared_rows: last.len() as u64,
@@ -403,7 +407,7 @@ fn quantile_of(targets: &Targets, output: usize, weight: f64) -> f64 {
 impl Kept {
     /// A line of the summary.
     pub fn line(&self) -> String {
-        let (name, what) = ("saved model", self.measure.name());
+        let (name, what) = (format!("{} model", self.saved()), self.measure.name());
         let covered = self.all_coverage.map_or(String::new(), |share| coverage_line(share, self.weighted) + "\n");
         match self.model {
             Which::All => {
@@ -445,7 +449,7 @@ impl Kept {
         let saved = match self.model {
             Which::All => self.why_all(),
             Which::Recent if self.clearly_better => format!(
-                "{}{} the final model is saved. If future rows are like all rows of the file, use --save-model all.",
+                "{}{} the final model is {}. If future rows are like all rows of the file, use --save-model all.",
                 self.of_orders(),
                 match (&self.later_rows, &self.late_change) {
                     (later, Some(change)) => {
@@ -454,12 +458,17 @@ impl Kept {
                     }
                     (Some(later), None) => format!("{} So", self.on_later_rows(later)),
                     (None, None) => "Fixed models were not tried on later rows;".into(),
-                }
+                },
+                self.saved()
             ),
-            Which::Recent => "The other one would have to be clearly better (at most 0.9 times the error, and by more than three standard errors): \
-                              the final model is saved."
-                .into(),
+            Which::Recent => format!(
+                "The other one would have to be clearly better (at most 0.9 times the error, and by more than three standard errors): \
+                 the final model is {}.",
+                self.saved()
+            ),
         };
+        let unwritten =
+            if self.written { "" } else { " The chosen model is the one that --test measured and that -o would save." };
         let (off, wrong) = match self.measure {
             Measure::MeanAbsoluteError if self.several_targets => ("is off by", " on average over the targets, each in its unit"),
             Measure::MeanAbsoluteError => ("is off by", " on average"),
@@ -474,16 +483,19 @@ impl Kept {
                  {recent}{wrong}."
             ),
         };
-        format!("{again}.{found} {saved}")
+        format!("{again}.{found} {saved}{unwritten}")
     }
 
     /// Why the new learner is saved, and when the final model is better.
     fn why_all(&self) -> String {
-        let whose = "The table, the curves and the numbers of terms of this run describe the final model. The settings, the certificates and the \
-                     warnings about columns describe the saved model.";
+        let chosen = self.saved();
+        let whose = format!(
+            "The table, the curves and the numbers of terms of this run describe the final model. The settings, the certificates and the \
+             warnings about columns describe the {chosen} model."
+        );
         if let Some(later) = &self.later_rows {
             return format!(
-                "{}{} So this learner is saved, not the final model. The {} in the order of the file is that of a model that goes on learning: for it, \
+                "{}{} So this learner is {chosen}, not the final model. The {} in the order of the file is that of a model that goes on learning: for it, \
                  learn new rows as they come (--resume, or okl serve). {whose}",
                 self.of_orders(),
                 self.on_later_rows(later),
@@ -491,11 +503,12 @@ impl Kept {
             );
         }
         format!(
-            "{}This learner is saved, not the final model; it is for rows like all rows of the file. {}If rows change with time, learn new rows as they \
-             come (--resume, or okl serve). --save-model recent saves the final model: measure both on later rows (--test FILE) before you choose it. \
+            "{}This learner is {chosen}, not the final model; it is for rows like all rows of the file. {}If rows change with time, learn new rows as they \
+             come (--resume, or okl serve). --save-model recent {} the final model: measure both on later rows (--test FILE) before you choose it. \
              {whose}",
             self.of_orders(),
             self.last_rows.map_or(String::new(), |last| self.on_last_rows(last) + " "),
+            if self.written { "saves" } else { "chooses" },
         )
     }
 
@@ -555,14 +568,20 @@ impl Kept {
             _ => "",
         };
         format!(
-            "The {} of the last {} rows when they were new is {}: that of a model that goes on learning. The saved model has {} on the last {} rows \
+            "The {} of the last {} rows when they were new is {}: that of a model that goes on learning. The {} model has {} on the last {} rows \
              that it has learned.{unlike}",
             self.measure.name(),
             count(rows as f64),
             self.shown(error_while_learning),
+            self.saved(),
             self.shown(all_error),
             count(sampled_rows as f64)
         )
+    }
+
+    /// What happens to the model: without `-o` it is chosen, but not saved.
+    pub fn saved(&self) -> &'static str {
+        if self.written { "saved" } else { "chosen" }
     }
 
     fn rows(&self) -> String {

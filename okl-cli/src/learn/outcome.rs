@@ -54,9 +54,13 @@ struct Saved<'a> {
     progress: &'a Progress,
 }
 
-/// Said if a signal came before the end of the second learning.
-const NOT_REPLAYED: &str = "The run was interrupted before the rows were learned once more (--save-model), so the final model is saved. Learn the file \
-                            again to have the other one.";
+/// Said if a signal came before the end of the second learning. `chosen`: see [`Session::chosen`].
+fn not_replayed(chosen: &str) -> String {
+    format!(
+        "The run was interrupted before the rows were learned once more (--save-model), so the final model is {chosen}. Learn the file \
+         again to have the other one."
+    )
+}
 
 /// Whether the findings of the model name the classes that no row had.
 fn names_absent_classes(learner: &Learner) -> bool {
@@ -139,13 +143,14 @@ impl Session<'_> {
         if interrupted() || !(worse || hardly_better || wanted == SaveModel::All) {
             return Ok((None, None));
         }
-        let Some((mut other, kept)) =
+        let Some((mut other, mut kept)) =
             kept::replay(run, &self.asked, (wanted, self.args.stream.shuffle.is_none()), self.args.stream.threads, |chunk| {
                 self.fill(chunk)
             })?
         else {
             return Ok((None, None));
         };
+        kept.written = self.args.output.is_some();
         if kept.model == Which::Recent {
             return Ok((None, Some(kept).filter(|kept| worse || kept.clearly_better)));
         }
@@ -252,23 +257,30 @@ impl Session<'_> {
         said
     }
 
+    /// What happens to the model that `--save-model` chooses: without `-o` it is measured on the held-out file, and not saved.
+    fn chosen(&self) -> &'static str {
+        if self.args.output.is_some() { "saved" } else { "chosen" }
+    }
+
     /// Why the rows were not learned once more although the final model is much worse on past rows.
     fn not_replayed(&self, past: Option<&Past>, kept: Option<&Kept>) -> Option<String> {
         let wanted = self.args.save_model.unwrap_or_default();
-        if interrupted() && kept.is_none() && wanted == SaveModel::All && self.args.output.is_some() {
-            return Some(NOT_REPLAYED.into());
+        if interrupted() && kept.is_none() && wanted == SaveModel::All && self.args.chooses_model() {
+            return Some(not_replayed(self.chosen()));
         }
-        let automatic = wanted == SaveModel::Auto && self.args.output.is_some();
+        let automatic = wanted == SaveModel::Auto && self.args.chooses_model();
         if kept.is_some() || !automatic || !past.is_some_and(|past| past.much_worse) || past.is_some_and(|past| past.is_novelty())
         {
             return None;
         }
         if self.args.stream.resume.is_some() {
-            let text = "This run continues an earlier one, whose rows are not kept in memory, so the final model is saved. A run over the whole \
-                        file without an interruption may save a better one (--save-model).";
-            return Some(text.into());
+            let chosen = self.chosen();
+            return Some(format!(
+                "This run continues an earlier one, whose rows are not kept in memory, so the final model is {chosen}. A run over the whole \
+                 file without an interruption may find a better one (--save-model)."
+            ));
         }
-        interrupted().then(|| NOT_REPLAYED.into())
+        interrupted().then(|| not_replayed(self.chosen()))
     }
 
     /// One sentence if the file of --test is one of the files that were learned.
@@ -353,8 +365,12 @@ impl Session<'_> {
             all["hashing"] =
                 json!({ "columns_used": used.columns(), "features_estimated": used.features(), "words": used.words() });
         }
-        if self.args.output.is_some() {
-            all["saved_model"] = outcome.kept.as_ref().map_or(json!({ "model": Which::Recent }), |kept| json!(kept));
+        if self.args.chooses_model() {
+            let recent = || match self.args.output {
+                Some(_) => json!({ "model": Which::Recent }),
+                None => json!({ "model": Which::Recent, "written": false }),
+            };
+            all["saved_model"] = outcome.kept.as_ref().map_or_else(recent, |kept| json!(kept));
         }
         if let Some(held_out) = &outcome.held_out {
             all["held_out"] = json!(held_out);
@@ -495,7 +511,8 @@ fn print_figures(outcome: &Outcome, stream: &Stream) {
     }
     note(text.trim_end_matches('\n'));
     if let (Some(held_out), Some(file)) = (&outcome.held_out, &stream.test) {
-        let whose = if outcome.kept.as_ref().is_some_and(|kept| kept.model == Which::All) { ", the saved model" } else { "" };
+        let chosen = outcome.kept.as_ref().filter(|kept| kept.model == Which::All);
+        let whose = chosen.map_or(String::new(), |kept| format!(", the {} model", kept.saved()));
         note(format_args!("\nheld out, {file}{whose}:\n{}", held_out.to_string().trim_end()));
     }
     note("");

@@ -496,6 +496,11 @@ impl Summary {
         self.weighted || self.weight != self.examples as f64
     }
 
+    /// What is said of an error or a share that rows count in by their weights.
+    pub fn by_weight(&self) -> &'static str {
+        if self.is_weighted() { " by weight" } else { "" }
+    }
+
     fn of_last(&self, show: fn(f64) -> String) -> String {
         format!("{} over the last {}", or_dash(self.windowed_error, show), count(self.windowed_rows as f64))
     }

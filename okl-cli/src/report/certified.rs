@@ -1,4 +1,4 @@
-//! Charts of certified quantities: theta, the alert rate against nu, and the bound on the truncation error.
+//! Charts of certified quantities: theta, the share of alerts or margin errors against nu, and the bound on the truncation error.
 
 use super::Report;
 use super::axis::{Axis, Unit};
@@ -9,7 +9,7 @@ use super::text;
 use crate::certificates::is_useful;
 use crate::metrics::Task;
 
-/// Theta, the threshold, and the alert rate against nu; empty if the loss has no adaptive theta.
+/// Theta, the threshold, and the share of alerts or margin errors against nu; empty if the loss has no adaptive theta.
 pub(super) fn alert_charts(report: &Report<'_>) -> Vec<Chart> {
     let h = report.history;
     let (theta, threshold) = (series(h, |p| p.theta), series(h, |p| p.threshold));
@@ -68,7 +68,7 @@ fn rate_chart(report: &Report<'_>, rate: Values) -> Chart {
     let last = Course::of(&rate).map_or(0.0, |c| c.last);
     let mut lines = Vec::new();
     if let Some(nu) = report.nu() {
-        lines.push(line("nu: the rate asked for", "c", rate.iter().map(|p| (p.0, nu)).collect()));
+        lines.push(line("nu: the share asked for", "c", rate.iter().map(|p| (p.0, nu)).collect()));
     }
     let windowed = series(h, |p| p.windowed_alert_rate);
     lines.push(line("all so far", "b", rate));
@@ -91,9 +91,11 @@ fn rate_chart(report: &Report<'_>, rate: Values) -> Chart {
         (false, true) => "By the weights of the classes, ",
         (true, true) => "By the weights of the rows times those of their classes, ",
     };
-    let measures = if rows || classes { "share of examples outside, by weight" } else { "share of examples outside" };
-    let caption = format!("{by_weight}{} of the {of} were outside.{asked}{above}", text::percent(last));
-    Chart { caption, ..Chart::new("Alert rate", measures, examples_axis(h), y, lines) }
+    let words = report.rate_words();
+    let [unweighted, weighted] = words.measures;
+    let measures = if rows || classes { weighted } else { unweighted };
+    let caption = format!("{by_weight}{} of the {of} {}.{asked}{above}", text::percent(last), words.were);
+    Chart { caption, ..Chart::new(words.title, measures, examples_axis(h), y, lines) }
 }
 
 /// The bound on the truncation error; none if it is 0, or if the bound is too large to be useful.

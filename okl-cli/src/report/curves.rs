@@ -99,12 +99,13 @@ pub(super) fn progress(report: &Report<'_>) -> Chart {
     }
     let (y, above) = without_the_start(&lines, history, unit);
     let several = report.summary.outputs.len() > 1;
+    let by_weight = report.summary.by_weight();
     let measures = match report.summary.measure {
-        Measure::PinballLoss if several => format!("mean pinball loss, {OF_TARGETS}"),
-        Measure::MeanAbsoluteError if several => format!("mean absolute error, {OF_TARGETS}"),
-        Measure::PinballLoss => "mean pinball loss, in the units of the target".into(),
-        _ if percent => "share of wrong predictions".into(),
-        _ => "mean absolute error, in the units of the target".into(),
+        Measure::PinballLoss if several => format!("mean pinball loss{by_weight}, {OF_TARGETS}"),
+        Measure::MeanAbsoluteError if several => format!("mean absolute error{by_weight}, {OF_TARGETS}"),
+        Measure::PinballLoss => format!("mean pinball loss{by_weight}, in the units of the target"),
+        _ if percent => format!("share of wrong predictions{by_weight}"),
+        _ => format!("mean absolute error{by_weight}, in the units of the target"),
     };
     Chart {
         caption: error_caption(report, unit, beside, above),
@@ -140,12 +141,14 @@ fn error_caption(report: &Report<'_>, unit: Unit, beside: bool, above: Option<f6
     }
     let mut words = match s.task {
         Task::Classes => {
-            format!("{} of all examples were predicted wrongly before they were learned", text::or_none(s.error, show))
+            let by_weight = s.by_weight();
+            format!("{} of all examples{by_weight} were predicted wrongly before they were learned", text::or_none(s.error, show))
         }
         _ => {
             let name = if s.measure == Measure::PinballLoss { "pinball loss" } else { "absolute error" };
             let of = if s.outputs.len() > 1 { format!(" ({OF_TARGETS})") } else { String::new() };
-            format!("Before the examples were learned, the mean {name}{of} was {}", text::or_none(s.error, show))
+            let by_weight = s.by_weight();
+            format!("Before the examples were learned, the mean {name}{by_weight}{of} was {}", text::or_none(s.error, show))
         }
     };
     words += &format!("; {} over the last {}.", text::or_none(s.windowed_error, show), text::count(s.windowed_rows as f64));

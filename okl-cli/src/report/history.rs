@@ -38,9 +38,9 @@ pub struct Point {
     pub theta: Option<f64>,
     /// The threshold for novelty.
     pub threshold: Option<f64>,
-    /// The share of examples outside so far.
+    /// The share so far of the examples that a loss with nu counts: alerts, margin errors, targets outside the tube or residuals beyond the scale.
     pub alert_rate: Option<f64>,
-    /// The share of examples outside among the last 1,000.
+    /// The same share among the last 1,000.
     pub windowed_alert_rate: Option<f64>,
     /// The truncation certificate.
     pub truncation: f64,

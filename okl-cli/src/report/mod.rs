@@ -31,6 +31,7 @@ use crate::learn::Kept;
 use crate::learned_rows::Equal;
 use crate::metrics::{Summary, Task};
 use crate::past_rows::Past;
+use crate::rate_words::{self, RateWords};
 
 /// The contents of a report. All text is escaped when it is written.
 #[derive(Clone, Copy)]
@@ -148,7 +149,12 @@ impl<'a> Report<'a> {
         self.summary.task != Task::Novelty && self.setting("class_weight").is_some_and(|weight| !weight.is_null())
     }
 
-    /// The requested alert rate nu.
+    /// What the loss counts whose share nu sets, in words.
+    fn rate_words(&self) -> RateWords {
+        rate_words::of(&self.config().unwrap_or_default().loss)
+    }
+
+    /// The requested share nu.
     fn nu(&self) -> Option<f64> {
         self.setting("loss")?.as_object()?.values().next()?.get("nu")?.as_f64()
     }

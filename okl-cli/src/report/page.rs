@@ -98,7 +98,7 @@ fn lead(report: &Report<'_>) -> String {
     let s = report.summary;
     let (n, predicted) = (text::count(s.examples as f64), report.learned_again.predicted());
     let (percent, figure) = (text::percent as fn(f64) -> String, text::figure as fn(f64) -> String);
-    let by_weight = if s.is_weighted() { " by weight" } else { "" };
+    let by_weight = s.by_weight();
     let words = match s.task {
         // The lead already says that there were no rows.
         _ if no_rows(report) && !report.lead.is_empty() => String::new(),
@@ -111,20 +111,20 @@ fn lead(report: &Report<'_>) -> String {
             window(report)
         ),
         Task::Numbers if s.outputs.len() > 1 => format!(
-            "{n} examples, {predicted}: {} {}, {} over the last {} ({OF_TARGETS}).",
+            "{n} examples, {predicted}: {}{by_weight} {}, {} over the last {} ({OF_TARGETS}).",
             if s.measure == Measure::PinballLoss { "mean pinball loss" } else { "mean absolute error" },
             text::or_none(s.error, figure),
             text::or_none(s.windowed_error, figure),
             window(report)
         ),
         Task::Numbers if s.measure == Measure::PinballLoss => format!(
-            "{n} examples, {predicted}: mean pinball loss {}, {} over the last {}.",
+            "{n} examples, {predicted}: mean pinball loss{by_weight} {}, {} over the last {}.",
             text::or_none(s.error, figure),
             text::or_none(s.windowed_error, figure),
             window(report)
         ),
         Task::Numbers => format!(
-            "{n} examples, {predicted}: off by {} on average, by {} over the last {}.",
+            "{n} examples, {predicted}: off by {} on average{by_weight}, by {} over the last {}.",
             text::or_none(s.error, figure),
             text::or_none(s.windowed_error, figure),
             window(report)
@@ -164,11 +164,11 @@ fn model_tiles(report: &Report<'_>) -> Vec<Markup> {
         let covered = past.coverage.map_or(String::new(), |share| format!(", coverage {}", text::percent(share)));
         tile(error_of(&past.summary), &name("of the final model on past rows"), &format!("{}{spread}{covered}", past.of_rows()))
     });
-    let whose = if report.kept.is_some() { "saved" } else { "final" };
+    let whose = report.kept.map_or("final", |kept| kept.saved());
     let kept = report.kept.map(|kept| {
         let covered = kept.all_coverage.map_or(String::new(), |share| format!(", coverage {}", text::percent(share)));
         let note = format!("{} rows, before it learned them{covered}", text::count(kept.compared_rows as f64));
-        tile(kept.of_all(), &name("of the saved model on past rows"), &note)
+        tile(kept.of_all(), &name(&format!("of the {whose} model on past rows")), &note)
     });
     let training = report
         .training
@@ -221,7 +221,7 @@ fn class_tiles(report: &Report<'_>) -> Vec<Markup> {
     let percent = |v| text::or_none(v, text::percent);
     let accuracy = |error| text::or_none(error, right);
     let mut tiles = vec![
-        tile(accuracy(s.error), "accuracy", &format!("error {}", percent(s.error))),
+        tile(accuracy(s.error), "accuracy", &format!("error{} {}", s.by_weight(), percent(s.error))),
         tile(
             accuracy(s.windowed_error),
             &format!("accuracy, last {}", window(report)),
@@ -251,7 +251,8 @@ fn number_tiles(report: &Report<'_>) -> Vec<Markup> {
         let values: Vec<f64> = s.outputs.iter().filter_map(value).collect();
         text::or_none((!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64), text::figure)
     };
-    let note = if s.outputs.len() > 1 { format!("mean over {} outputs", s.outputs.len()) } else { String::new() };
+    let several = (s.outputs.len() > 1).then(|| format!("mean over {} outputs", s.outputs.len()));
+    let note = several.into_iter().chain(s.is_weighted().then(|| "by weight".into())).collect::<Vec<String>>().join(", ");
     let mut tiles = vec![
         tile(mean(|o| o.r2), "R²", &note),
         tile(mean(|o| o.rmse), "RMSE", &note),
@@ -313,11 +314,10 @@ fn alert_tiles(report: &Report<'_>) -> Vec<Markup> {
 fn theta(report: &Report<'_>, missing: &mut Vec<&'static str>) -> Markup {
     let charts = certified::alert_charts(report);
     if charts.is_empty() {
-        missing.push("theta and alert rate, because the loss adapts none (the losses with nu do)");
+        missing.push("theta and the share that nu sets, because the loss adapts no theta (the losses with nu do)");
         return nothing();
     }
-    let title = if report.summary.task == Task::Novelty { "Threshold and alert rate" } else { "Theta and alert rate" };
-    section("theta", title, grid(charts.iter().map(Chart::html)))
+    section("theta", report.rate_words().section, grid(charts.iter().map(Chart::html)))
 }
 
 /// The certificates as sentences, beside a curve if the bound on dropped terms is useful.

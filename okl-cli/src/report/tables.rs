@@ -37,12 +37,18 @@ fn or_dash(value: Option<f64>, show: fn(f64) -> String) -> String {
     value.map_or("–".into(), show)
 }
 
+/// A table of so many classes is wider than the screen of a phone.
+const WIDE: usize = 4;
+
 /// The confusion matrix. Cells are shaded by their share of the row, so that rare classes are as visible as frequent ones.
 pub(super) fn confusion(classes: &ClassSummary) -> Markup {
     let Confusion { names, counts, .. } = &classes.confusion;
     html! {
         figure {
-            div.scroll {
+            @if names.len() > WIDE {
+                p.sideways { "The table has " (names.len()) " columns: scroll it sideways where the screen is too narrow for them." }
+            }
+            div.scroll tabindex="0" {
                 table.confusion.many[names.len() > 12] {
                     thead {
                         tr {

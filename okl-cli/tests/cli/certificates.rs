@@ -354,7 +354,8 @@ fn shares_of_weight_are_called_so() {
     );
     let shown = percent(rate).replace(' ', "\u{a0}");
     assert!(
-        page.replace('\u{a0}', " ").contains(&format!("By weight, {} of the 2,000 judged examples were outside", percent(rate)))
+        page.replace('\u{a0}', " ")
+            .contains(&format!("By weight, {} of the 2,000 judged examples raised an alert", percent(rate)))
     );
     assert!(
         page.contains(&flat(&format!("{shown} by weight raised an alert"))) && page.contains("alert rate, by weight"),
@@ -370,8 +371,11 @@ fn shares_of_weight_are_called_so() {
 
     // Tubes and margins: the share outside.
     let (_, _, page, inspected) = learn(true, &[&["--target", "y", "--loss", "nu_epsilon:0.2"][..], &steps].concat());
-    assert!(inspected.contains("Targets outside the tube or scale by weight since the model began: "), "{inspected}");
-    assert!(page.contains("By weight, ") && page.contains("of the examples since the model began were outside"), "{page}");
+    assert!(inspected.contains("Targets outside the tube by weight since the model began: "), "{inspected}");
+    assert!(
+        page.contains("By weight, ") && page.contains("of the examples since the model began had a target outside the tube"),
+        "{page}"
+    );
 
     // Without weights nothing is by weight; and a model that another program went on with may have weights.
     let (_, said, page, inspected) = learn(false, &detector);

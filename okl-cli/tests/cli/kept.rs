@@ -76,6 +76,35 @@ fn a_sorted_file_leaves_a_model_of_all_its_rows() {
     assert!(said.contains("learned a sample of 900 rows in a random order"), "{said}");
 }
 
+/// With --test the model is chosen without -o, too: the held-out figures are those of the model that -o saves, and the run says that nothing is saved.
+#[test]
+fn without_an_output_the_held_out_file_measures_the_model_that_would_be_saved() {
+    let folder = Folder::new("kept-unwritten");
+    let (data, model, report) = (folder.write("s.csv", sorted(900)), folder.path("m.okl"), folder.path("r.html"));
+    let learn = [&["learn", &data, "--test", &data, "--report", &report], &AS[..]].concat();
+    let saved = [&learn[..], &["-o", &model]].concat();
+    let (out, with_output, said) = (json(&learn), json(&saved), succeed(&learn).1);
+    assert_eq!(out["held_out"], with_output["held_out"], "{said}");
+    assert!(out["held_out"]["error"].as_f64().unwrap() < 0.02, "{out}");
+    assert_eq!((&out["saved_model"]["model"], &out["saved_model"]["written"]), (&"all".into(), &false.into()), "{out}");
+    assert!(with_output["saved_model"].get("written").is_none(), "{with_output}");
+    let words = flat(&said);
+    assert!(words.contains("This learner is chosen, not the final model") && said.contains("\nchosen model "), "{said}");
+    assert!(words.contains("The chosen model is the one that --test measured and that -o would save."), "{said}");
+    assert!(said.contains("s.csv, the chosen model:") && !words.contains("saved model"), "{said}");
+    assert!(
+        !words.contains("is saved") && folder.read("r.html").contains("error of the chosen model on held-out rows"),
+        "{said}"
+    );
+    // The last model is measured if that is asked for; without both flags nothing is chosen.
+    let recent = json(&[&learn[..], &["--save-model", "recent"]].concat());
+    assert!(recent["held_out"]["error"].as_f64().unwrap() > 0.3, "{recent}");
+    assert_eq!(recent["saved_model"], serde_json::json!({ "model": "recent", "written": false }));
+    let plain = json(&[&["learn", &data], &AS[..]].concat());
+    assert!(plain.get("saved_model").is_none(), "{plain}");
+    fail(&[&["learn", &data, "--save-model", "all"], &AS[..]].concat(), 2, &["--save-model", "-o", "--test"]);
+}
+
 /// Half-way the two classes change places. On a sample of all rows every model is then wrong about half of the time, and the model after
 /// the last row is the one for the next rows: it is saved.
 #[test]

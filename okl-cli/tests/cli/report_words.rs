@@ -157,3 +157,93 @@ fn a_file_of_hashed_names_is_as_large_as_is_said() {
     assert!(bytes() > alone + 47 * columns, "{} and {alone}: the model it is compared with is in the file", bytes());
     assert!(flat(&succeed(&["inspect", &model]).0).contains("both twice while this model is compared"));
 }
+
+/// A loss with nu that is not one of a detector has no alerts: its share is called what it counts.
+#[test]
+fn the_share_of_a_loss_with_nu_is_called_what_it_counts() {
+    let folder = Folder::new("words-nu");
+    let mut random = Random(9);
+    let rows = (0..600).fold(String::from("a,k,y\n"), |all, _| {
+        let [a, b] = [random.next(), random.next()];
+        all + &format!("{a:.4},{},{:.4}\n", if a + 0.3 * b > 0.6 { "up" } else { "down" }, a + b)
+    });
+    for (loss, target, ignored, section, title, axis, were) in [
+        ("nu_hinge:0.2", "k", "y", "margin errors", "Margin errors", "examples inside the margin", "were inside the margin"),
+        (
+            "nu_epsilon:0.2",
+            "y",
+            "k",
+            "targets outside the tube",
+            "Targets outside the tube",
+            "targets outside the tube",
+            "had a target outside the tube",
+        ),
+        (
+            "nu_huber:nu=0.2",
+            "y",
+            "k",
+            "residuals beyond the scale",
+            "Residuals beyond the scale",
+            "residuals beyond the scale",
+            "had a residual beyond the scale",
+        ),
+    ] {
+        let page = report(&folder, &rows, &["--target", target, "--ignore", ignored, "--loss", loss]);
+        assert!(page.contains(&format!("<h2>Theta and {section}</h2>")) && page.contains(title), "{loss}");
+        assert!(page.contains(&format!("share of {axis}")) && page.contains(were), "{loss}");
+        assert!(!page.to_lowercase().contains("alert rate") && !page.contains("were outside"), "{loss}");
+    }
+    let help = flat(&succeed(&["learn", "--help"]).0);
+    assert!(help.contains("examples inside the margin (nu_hinge), targets outside the tube (nu_epsilon)"), "{help}");
+}
+
+/// With weights, the words at every error say that rows count by them.
+#[test]
+fn errors_by_weight_are_called_so() {
+    let folder = Folder::new("words-weight");
+    let mut random = Random(6);
+    let rows = (0..600).fold(String::from("a,k,y,z,w\n"), |all, i| {
+        let [a, b] = [random.next(), random.next()];
+        all + &format!(
+            "{a:.4},{},{:.4},{b:.4},{}\n",
+            if a + 0.5 * b > 0.7 { "up" } else { "down" },
+            a + b,
+            0.5 + f64::from(i % 3)
+        )
+    });
+    for (flags, words) in [
+        (
+            &["--target", "k", "--ignore", "y,z"][..],
+            &["of all examples by weight were predicted wrongly before", "share of wrong predictions by weight"][..],
+        ),
+        (
+            &["--target", "y", "--ignore", "k,z"],
+            &["on average by weight, by", "the mean absolute error by weight was", "mean absolute error by weight, in the units"],
+        ),
+        (
+            &["--target", "y,z", "--ignore", "k"],
+            &["mean absolute error by weight, mean over the targets", "mean absolute error by weight (mean over the targets"],
+        ),
+        (
+            &["--target", "y", "--ignore", "k,z", "--loss", "quantile:0.5"],
+            &["mean pinball loss by weight", "the mean pinball loss by weight was", "mean pinball loss by weight, in the units"],
+        ),
+    ] {
+        let page = report(&folder, &rows, &[flags, &["--weight", "w"]].concat());
+        words.iter().for_each(|words| assert!(page.contains(words), "{flags:?}: {words}"));
+        let ignored = format!("{},w", flags[3]);
+        let unweighted = report(&folder, &rows, &[&flags[..3], &[ignored.as_str()], &flags[4..]].concat());
+        assert!(!unweighted.contains("by weight"), "{flags:?}");
+    }
+}
+
+/// On a phone the confusion matrix of many classes is wider than the screen: a sentence says that it scrolls.
+#[test]
+fn a_wide_confusion_matrix_says_that_it_scrolls() {
+    let folder = Folder::new("words-sideways");
+    let said = "columns: scroll it sideways";
+    let page = report(&folder, &ten_classes(600), &["--target", "k"]);
+    assert!(page.contains(&format!("The table has 10 {said}")) && page.contains(".sideways { display: block; }"));
+    let two = (0..200).fold(String::from("a,k\n"), |all, i| all + &format!("{i},{}\n", i % 2));
+    assert!(!report(&folder, &two, &["--target", "k"]).contains(said));
+}

@@ -58,5 +58,5 @@ fn a_model_that_is_asked_for_does_not_follow_from_a_warning() {
     let (out, said) = (json(&learn), flat(&succeed(&learn).1));
     assert!(out["model_on_past_rows"]["much_worse"] == true && said.contains("the later half of these rows"), "{said}");
     assert!(!said.contains("So rows were learned once more"), "{said}");
-    assert!(said.contains("--save-model all saves another model, which has learned rows once more in a random order."), "{said}");
+    assert!(said.contains("--save-model all takes another model, which has learned rows once more in a random order."), "{said}");
 }

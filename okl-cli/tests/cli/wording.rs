@@ -67,7 +67,7 @@ fn a_report_says_of_what_its_figures_are() {
     let learned = json(&["learn", &data, "--task", "novelty", "--report", &report]);
     let judged = learned["summary"]["judged"].as_u64().unwrap();
     assert!(judged < 700);
-    assert!(folder.read("r.html").contains(&format!("of the {judged} judged examples were outside")));
+    assert!(folder.read("r.html").contains(&format!("of the {judged} judged examples raised an alert")));
     succeed(&["learn", &data, "--target", "u", "--report", &report, "--quiet"]);
     let page = folder.read("r.html");
     assert!(

@@ -159,7 +159,7 @@ fn the_report_of_classes_has_every_section() {
     );
     let page = report_of(&run, Reading::Classes(hostile_names()), &hostile_names());
     check_document(&page, &["figures", "error", "model", "truncation", "confusion", "regions", "config", "reproduce"]);
-    assert!(page.contains("Not in this report: theta and alert rate"));
+    assert!(page.contains("Not in this report: theta and the share that nu sets"));
     // All of a hostile name is there, and no part of it is markup: in text, and in attributes (the label of a drawing).
     assert!(page.contains("<h1>&lt;script&gt;alert('x')&lt;/script&gt;\u{fffd}[31m&quot;&amp;|\u{fffd}</h1>"));
     assert!(page.contains("aria-label=\"decision regions over &lt;script&gt;alert('x')&lt;/script&gt;\u{fffd}[31m&quot;&amp;|"));

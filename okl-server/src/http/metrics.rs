@@ -59,6 +59,9 @@ fn count(value: &AtomicU64) -> Option<f64> {
     Some(value.load(Ordering::Relaxed) as f64)
 }
 
+/// What a loss with nu counts that is not one of a detector.
+const OUTSIDE: &str = "Share of examples inside the margin (nu_hinge), of targets outside the tube (nu_epsilon) or of residuals beyond the scale (nu_huber), by the weights of rows and classes";
+
 /// Name, type, help and value of each metric of a model.
 const FIGURES: &[Figure] = &[
     (
@@ -102,9 +105,7 @@ const FIGURES: &[Figure] = &[
     ("okl_alert_rate_bound", "gauge", "Upper bound on the distance of the alert rate from the requested one", |m| {
         rate_of(m.published().learner.as_ref()?, true).map(|r| r.bound)
     }),
-    ("okl_outside_rate", "gauge", "Share of examples outside the margin or tube of a loss with nu", |m| {
-        rate_of(m.published().learner.as_ref()?, false).map(|r| r.rate)
-    }),
+    ("okl_outside_rate", "gauge", OUTSIDE, |m| rate_of(m.published().learner.as_ref()?, false).map(|r| r.rate)),
     ("okl_outside_rate_bound", "gauge", "Upper bound on the distance of this share from the requested one", |m| {
         rate_of(m.published().learner.as_ref()?, false).map(|r| r.bound)
     }),

@@ -78,7 +78,7 @@ fn answer(action: Action) -> &'static str {
              detector: the share of alerts among the rows since it \
              has a threshold. alert_rate (detectors only): rate, the same share since the model was made, with every row counted by its \
              weight; requested, the share nu; bound, an upper bound on their distance. outside_rate (other losses with nu): the same for the \
-             share of examples outside the margin or tube. error_names: what recent_error and error are. truncation_error: an upper bound on how \
+             share of examples inside the margin (nu_hinge), of targets outside the tube (nu_epsilon) or of residuals beyond the scale (nu_huber). error_names: what recent_error and error are. truncation_error: an upper bound on how \
              far the function is, in norm, from that of the same updates with nothing dropped or merged since example certified_since; truncation: what \
              follows for scores, in words."
         }

@@ -35,7 +35,7 @@ pub struct RowOutcome {
     pub scores: Vec<f64>,
     /// The loss, if the row was learned.
     pub loss: Option<f64>,
-    /// Whether the row was outside the margin, tube or threshold.
+    /// Whether the row is one that a loss with nu counts: inside the margin, outside the tube, beyond the scale, or an alert.
     pub outside: Option<bool>,
     /// The threshold of the novelty score.
     pub threshold: Option<f64>,
@@ -186,7 +186,8 @@ impl Figures {
     }
 }
 
-/// The share of alerts of a detector, or the share of examples outside the margin or tube of another loss with nu.
+/// The share of alerts of a detector, or the share that another loss with nu counts: examples inside the margin (nu_hinge), targets outside the tube
+/// (nu_epsilon), residuals beyond the scale (nu_huber).
 pub fn rate_of(learner: &Learner, of_alerts: bool) -> Option<AlertRate> {
     let detects = learner.config().loss.reads() == Reads::Nothing;
     learner.alert_rate().filter(|_| detects == of_alerts)

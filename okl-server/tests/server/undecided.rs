@@ -95,6 +95,10 @@ fn a_detector_has_one_rate_of_alerts() {
     assert_eq!((&told["alert_rate"], &told["outside_rate"]["requested"]), (&Value::Null, &json!(0.2)));
     let metrics = String::from_utf8(server.get("/metrics").body).unwrap();
     assert!(metrics.contains("okl_outside_rate{model=\"tube\"}") && !metrics.contains("okl_alert_rate{model=\"tube\"}"));
+    assert!(
+        metrics.contains("# HELP okl_outside_rate Share of examples inside the margin (nu_hinge), of targets outside the tube"),
+        "{metrics}"
+    );
 }
 
 /// An uploaded model counts what its file has learned; its error is that of the rows since then.

@@ -320,7 +320,10 @@ pub const PARAMETERS: [Parameter; 38] = [
     of("weight", "factor of a scaled kernel"),
     of("of", "kernel that is scaled"),
     of("margin", "margin of the hinge and novelty losses"),
-    of("nu", "fraction of rows outside: alerts, margin errors, or residuals beyond the tube or scale"),
+    of(
+        "nu",
+        "fraction of rows: alerts of a detector, examples inside the margin (nu_hinge), targets outside the tube (nu_epsilon), or residuals beyond the scale (nu_huber)",
+    ),
     of("epsilon", "half width of the tube of the epsilon loss, within which residuals cost nothing"),
     of("sigma", "residual from which the Huber loss is linear"),
     of("sigma_rule", "rule by which nu_huber adapts sigma: quantile or concomitant"),
