@@ -397,6 +397,22 @@ def test_a_budget_in_bytes_is_what_the_terms_take(outputs):
         KernelClassifier(budget="60 zebras").fit(rows, y)
 
 
+def test_numbers_as_text_and_complex_numbers_are_refused_with_what_helps():
+    of_y = "row 0 of y: found '{}' (text), expected a number; {}KernelClassifier learns classes"
+    convert = "convert y to numbers first, for instance with y.astype(float); "
+    for y, said in (
+        (["0.116"] * len(X), of_y.format("0.116", convert)),
+        (["a"] * len(X), of_y.format("a", "")),
+        (np.full(len(X), 2j), "row 0 of y: found 2j (complex), expected a number; give the real and"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(said)):
+            KernelRegressor().fit(X, y)
+    said = r"column 0: found .*j \(complex\) in row 0, expected numbers; give the real and the imaginary part as columns"
+    for rows in (X * 1j, (X * 1j).astype(object)):
+        with pytest.raises((TypeError, ValueError), match=said):
+            KernelClassifier().fit(rows, TWO)
+
+
 MASKED = np.ma.array(X, mask=False)
 MASKED[7, 1] = np.ma.masked
 

@@ -13,13 +13,17 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
 from okl._columns import (
+    AS_PARTS,
     FILL_MASKED,
+    READ_TARGETS,
     SECONDS,
     check_collected,
     check_dates,
     check_unmasked,
     is_arrow,
+    is_complex,
     is_missing,
+    is_number,
     refusals,
     said_of,
 )
@@ -107,8 +111,13 @@ def check_targets(y: Any, numeric: bool) -> None:
                 f"row {row} of y: found {value} ({words[0]}), expected a number; {SECONDS}"
             ) from None
         if numeric and isinstance(value, str):
+            number = f"{READ_TARGETS}; " if is_number(value) else ""
             raise ValueError(
-                f"row {row} of y: found {value!r} (text), expected a number; KernelClassifier learns classes"
+                f"row {row} of y: found {value!r} (text), expected a number; {number}KernelClassifier learns classes"
+            ) from None
+        if numeric and is_complex(value):
+            raise ValueError(
+                f"row {row} of y: found {value} (complex), expected a number; {AS_PARTS}"
             ) from None
         if isinstance(value, str) != isinstance(values[0], str):
             raise ValueError(
