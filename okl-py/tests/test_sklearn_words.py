@@ -516,6 +516,13 @@ def test_scores_are_recomputed_from_the_frame_and_its_limit():
     np.testing.assert_allclose(kernel @ model.dual_coef_[0] + model.intercept_, model.predict(X), atol=1e-4)
 
 
+def test_messages_name_every_learning_rate_that_is_documented():
+    documented = re.findall(r'"(\w+)"(?: or "\w+")?:', re.sub(r"\s+", " ", _docs.SHARED["rates"]))
+    assert set(documented) == set(words.RATE_NAMES) - {"auto"}
+    with pytest.raises(ValueError, match="'constant', 'optimal', 'normalised', 'adaptive', with"):
+        KernelRegressor(learning_rate="fast").fit(X, NUMBERS)
+
+
 def test_every_shared_text_of_the_docstrings_is_used():
     texts = [path.read_text("utf-8") for path in Path(okl.__file__).parent.rglob("*.py")]
     assert set(_docs.SHARED) == set(re.findall(r"^ *<([a-z ]+)>$", "\n".join(texts), re.MULTILINE))

@@ -438,7 +438,8 @@ impl Learner {
         self.look(py, okl::Learner::terms)
     }
 
-    /// The step size of the last step; the median of `step_sizes`, if every weight has its own.
+    /// The step size of the last step; the median of `step_sizes`, if every weight has its own. Where several settings learn in parallel, it is that
+    /// of the leading one (the first of `members`).
     #[getter]
     fn eta(&self, py: Python<'_>) -> PyResult<f64> {
         self.look(py, okl::Learner::eta)
