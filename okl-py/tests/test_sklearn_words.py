@@ -698,3 +698,22 @@ def test_a_weight_of_a_class_that_is_none_is_refused(weight):
             ValueError, match=r"class_weight: class 0 has the weight .*, expected a number >= 0"
         ):
             learn(KernelClassifier(class_weight={0: weight, 1: 1}), X, TWO)
+
+
+def test_whole_numbers_that_are_too_large_for_a_label_are_refused():
+    large = np.where(TWO == TWO[0], 2**63 + 5, 1).astype(np.uint64)
+    said = "row 0 of y: found the label 9223372036854775813, but the largest .* is 9223372036854775807: give labels as text"
+    with pytest.raises(ValueError, match=said):
+        KernelClassifier().fit(X, large)
+    with pytest.raises(ValueError, match=said):
+        KernelClassifier().partial_fit(X, large)
+    with pytest.raises(ValueError, match="^classes: found the label 9223372036854775813, but the largest"):
+        KernelClassifier().partial_fit(X[:1], [1], classes=np.unique(large))
+    with pytest.raises(ValueError, match="row 0 of y: found the label 9.22.*e.18, but the largest"):
+        KernelClassifier().fit(X, [float(label) for label in large])
+    KernelClassifier().partial_fit(X, large.astype(str))
+    with pytest.raises(
+        ValueError,
+        match="row 0: class 9223372036854775813, but whole numbers that name .* 9223372036854775807;",
+    ):
+        okl.Learner(loss="max_margin").learn(X[:1], [2**63 + 5])

@@ -100,6 +100,20 @@ def kinds_of(X: Any) -> list[str]:
     return [getattr(kind, "kind", "O") for kind in types]
 
 
+LARGEST_LABEL = 2**63 - 1
+"""The largest whole number that names a class. The engine stores whole numbers in 64 bits with a sign."""
+
+
+def check_labels(name: str, labels: np.ndarray) -> None:
+    """Refuses numbers that are too large to name a class."""
+    if labels.dtype.kind in "uf" and (beyond := np.flatnonzero(labels >= LARGEST_LABEL + 1)).size:
+        where = f"row {beyond[0]} of y" if name == "y" else name
+        raise ValueError(
+            f"{where}: found the label {labels[beyond[0]]}, but the largest whole number that can be a label is {LARGEST_LABEL}: "
+            f"give labels as text, for instance with {name}.astype(str)"
+        )
+
+
 def check_targets(y: Any, numeric: bool) -> None:
     """Refuses a target that is missing, of another type than the first, or text where numbers are expected."""
     values = np.asarray(y, dtype=object)
