@@ -1,6 +1,7 @@
 //! Targets from Python. Their meaning depends on the loss and on their type, never on their values, because a decision by the values
 //! of a block would depend on the cut.
 
+use std::fmt::Display;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use numpy::{PyArrayDescrMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
@@ -8,7 +9,7 @@ use okl::loss::Reads;
 use okl::{Label, Targets};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyInt, PyList, PyString, PyTuple};
 
 use crate::arrays::{array, contiguous};
 use crate::errors::MISSING;
@@ -243,6 +244,7 @@ pub fn label(row: usize, value: &Bound<'_, PyAny>) -> PyResult<Option<Label>> {
     }
     match value.extract().or_else(|_| value.extract::<bool>().map(i64::from)) {
         Ok(number) => Ok(Some(Label::Int(number))),
+        Err(_) if value.is_instance_of::<PyInt>() => Err(too_large(row, value)),
         Err(_) => value.extract().ok().map(|v| whole(row, v)).transpose(),
     }
 }
@@ -252,8 +254,15 @@ fn labels<T: Copy>(values: &[T], label: impl Fn(usize, T) -> PyResult<Label>) ->
 }
 
 fn unsigned(row: usize, value: u64) -> PyResult<Label> {
-    let large = |_| PyValueError::new_err(format!("row {row}: class {value} is too large; use text"));
-    i64::try_from(value).map(Label::Int).map_err(large)
+    i64::try_from(value).map(Label::Int).map_err(|_| too_large(row, value))
+}
+
+/// The refusal of a whole number that the engine cannot store as a class.
+fn too_large(row: usize, value: impl Display) -> PyErr {
+    let (least, largest) = (i64::MIN, i64::MAX);
+    PyValueError::new_err(format!(
+        "row {row}: class {value}, but whole numbers that name classes are from {least} to {largest}; give labels as text"
+    ))
 }
 
 /// The class name of a float, which must be a whole number.

@@ -369,6 +369,23 @@ def test_linear_models_with_a_budget_or_a_scale() -> None:
     np.testing.assert_allclose(okl.average(models, start=start).model.predict(X), mean, rtol=0, atol=1e-12)
 
 
+def test_different_kernels_are_called_different() -> None:
+    """A kernel that was given has estimated nothing; whether gamma was given is not known afterwards, so both cases are said."""
+
+    def said(*kernels: str) -> str:
+        models = [parts({**TERMS, "kernel": kernel}, count=1)[0][0] for kernel in kernels]
+        with pytest.raises(ValueError) as refused:
+            okl.average(models)
+        return str(refused.value)
+
+    gammas = "found the kernel .*0.3.., models.0. has .*0.2..; give one kernel to all models; "
+    own = "if gamma was not given, each model has estimated its own; start all .* or give gamma$"
+    assert re.search(gammas + own, said("gaussian:0.2", "gaussian:0.3"))
+    other = said("gaussian:0.2", "matern32:0.2")
+    assert "models[1]: kernel differs from models[0]" in other
+    assert other.endswith("give one kernel to all models") and "estimated" not in other
+
+
 def test_different_models_are_refused() -> None:
     models, _, _ = parts(TERMS, count=1)
     others, _, _ = parts({**TERMS, "lam": 1e-2}, count=1)

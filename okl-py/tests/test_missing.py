@@ -416,6 +416,39 @@ def test_the_settings_of_a_learner_with_indicators_build_a_new_one() -> None:
     assert again.config["scale"]["fixed"]["shift"] == model.config["scale"]["fixed"]["shift"]
 
 
+@pytest.mark.parametrize("scale", ["whiten", "log", "standard", "auto", "none"])
+def test_the_full_frame_has_the_indicators(scale: str) -> None:
+    """The steps of `Learner.frame` with the numbers of `full_frame` give the scores; indicators begin in the warm-up and after it."""
+    x, y = rows(600)
+    settings = PLAIN | {"scale": scale, "relevance": [2.0], "budget": "unlimited"}
+    model = okl.Learner(missing="mean+indicator", warmup=128, **settings)
+    model.learn(x[:250], y[:250])
+    in_warmup = model.features
+    model.learn(x[250:], y[250:])
+    assert 3 < in_warmup < model.features == 6
+    f = model.full_frame
+    assert f["factor"].shape == (6,) and f["relevance"].tolist() == [2.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+    assert (f["log_units"] is None, f["whiten"] is None) == (scale != "log", scale != "whiten")
+    if scale == "whiten":
+        assert f["whiten"].shape == (6, 6) and f["whiten"][3, 1] != 0  # an indicator is whitened
+        assert f["whiten"][5].tolist() == [0, 0, 0, 0, 0, 1]  # this one began later
+
+    def seen(x: np.ndarray) -> np.ndarray:
+        if f["log_units"] is not None:
+            x = np.sign(x) * np.log(1 + np.abs(x) / f["log_units"])
+        z = (x - f["shift"]) * f["factor"]
+        if f["limit"] is not None:
+            z = np.clip(z, -f["limit"], f["limit"])
+        return (z if f["whiten"] is None else z @ f["whiten"].T) * np.sqrt(f["relevance"])
+
+    random = np.random.default_rng(1)
+    ask = np.c_[random.normal(size=(60, 3)), random.integers(2, size=(60, 3))]  # filled, with indicators
+    squares = (seen(ask)[:, None] - seen(model.centres)) ** 2
+    by_hand = np.exp(-0.5 * squares.sum(axis=2)) @ model.predicting_coefficients[:, 0]
+    np.testing.assert_allclose(by_hand + model.predicting_offset, model.predict(ask), atol=1e-5)
+    assert "full_frame" in (okl.Learner.frame.__doc__ or "") + (okl.Learner.config.__doc__ or "")
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_an_onnx_graph_fills_as_the_model_does(rule: str, tmp_path: Path) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")

@@ -56,8 +56,17 @@ def test_river_estimators_document_every_name() -> None:
     river = (okl.river.KernelClassifier, okl.river.KernelRegressor, okl.river.NoveltyDetector)
     assert missing(FAMILIES["loss"], "".join(entry(cls, "loss") for cls in river)) == []
     assert missing(FAMILIES["threshold"], entry(okl.river.NoveltyDetector, "threshold")) == []
+    classifier = okl.river.KernelClassifier
     for cls in river:
-        assert missing(FAMILIES["budget"], entry(cls, "budget")) == []
+        # Only the perceptron has this budget: other estimators refuse it, so they do not offer it.
+        refused = set() if cls is classifier else {"forgetron"}
+        assert missing(FAMILIES["budget"].keys() - refused, entry(cls, "budget")) == []
+        assert missing({"forgetron"}, entry(cls, "budget")) == sorted(refused)
+    plain = {"kernel": "gaussian:1", "step": "constant:1", "lam": 0.0, "budget": "forgetron", "terms": 9}
+    classifier(loss="perceptron", **plain).learn_one({"a": 1.0}, True)
+    for cls, y in ((okl.river.KernelRegressor, [1.0]), (okl.river.NoveltyDetector, [])):
+        with pytest.raises(ValueError, match="budget: the Forgetron is a perceptron"):
+            cls(**plain).learn_one({"a": 1.0}, *y)
     for cls in river[:2]:
         for setting in ("kernel", "step", "average", "scale"):
             # River's rows are numbers, so these estimators refuse precomputed values.

@@ -397,6 +397,22 @@ def test_a_budget_in_bytes_is_what_the_terms_take(outputs):
         KernelClassifier(budget="60 zebras").fit(rows, y)
 
 
+def test_numbers_as_text_and_complex_numbers_are_refused_with_what_helps():
+    of_y = "row 0 of y: found '{}' (text), expected a number; {}KernelClassifier learns classes"
+    convert = "convert y to numbers first, for instance with y.astype(float); "
+    for y, said in (
+        (["0.116"] * len(X), of_y.format("0.116", convert)),
+        (["a"] * len(X), of_y.format("a", "")),
+        (np.full(len(X), 2j), "row 0 of y: found 2j (complex), expected a number; give the real and"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(said)):
+            KernelRegressor().fit(X, y)
+    said = r"column 0: found .*j \(complex\) in row 0, expected numbers; give the real and the imaginary part as columns"
+    for rows in (X * 1j, (X * 1j).astype(object)):
+        with pytest.raises((TypeError, ValueError), match=said):
+            KernelClassifier().fit(rows, TWO)
+
+
 MASKED = np.ma.array(X, mask=False)
 MASKED[7, 1] = np.ma.masked
 
@@ -498,6 +514,13 @@ def test_scores_are_recomputed_from_the_frame_and_its_limit():
     units = [np.clip((rows - shift) * factor, -limit, limit) for rows in (X, model.support_vectors_)]
     kernel = np.exp(-0.5 * ((units[0][:, None] - units[1]) ** 2).sum(axis=2))
     np.testing.assert_allclose(kernel @ model.dual_coef_[0] + model.intercept_, model.predict(X), atol=1e-4)
+
+
+def test_messages_name_every_learning_rate_that_is_documented():
+    documented = re.findall(r'"(\w+)"(?: or "\w+")?:', re.sub(r"\s+", " ", _docs.SHARED["rates"]))
+    assert set(documented) == set(words.RATE_NAMES) - {"auto"}
+    with pytest.raises(ValueError, match="'constant', 'optimal', 'normalised', 'adaptive', with"):
+        KernelRegressor(learning_rate="fast").fit(X, NUMBERS)
 
 
 def test_every_shared_text_of_the_docstrings_is_used():
@@ -675,3 +698,22 @@ def test_a_weight_of_a_class_that_is_none_is_refused(weight):
             ValueError, match=r"class_weight: class 0 has the weight .*, expected a number >= 0"
         ):
             learn(KernelClassifier(class_weight={0: weight, 1: 1}), X, TWO)
+
+
+def test_whole_numbers_that_are_too_large_for_a_label_are_refused():
+    large = np.where(TWO == TWO[0], 2**63 + 5, 1).astype(np.uint64)
+    said = "row 0 of y: found the label 9223372036854775813, but the largest .* is 9223372036854775807: give labels as text"
+    with pytest.raises(ValueError, match=said):
+        KernelClassifier().fit(X, large)
+    with pytest.raises(ValueError, match=said):
+        KernelClassifier().partial_fit(X, large)
+    with pytest.raises(ValueError, match="^classes: found the label 9223372036854775813, but the largest"):
+        KernelClassifier().partial_fit(X[:1], [1], classes=np.unique(large))
+    with pytest.raises(ValueError, match="row 0 of y: found the label 9.22.*e.18, but the largest"):
+        KernelClassifier().fit(X, [float(label) for label in large])
+    KernelClassifier().partial_fit(X, large.astype(str))
+    with pytest.raises(
+        ValueError,
+        match="row 0: class 9223372036854775813, but whole numbers that name .* 9223372036854775807;",
+    ):
+        okl.Learner(loss="max_margin").learn(X[:1], [2**63 + 5])

@@ -350,7 +350,7 @@ def check(number: int, model: Learner, file: ModelFile, first: Learner, first_fi
         names = [name for name in known if model.config.get(name) != first.config.get(name)]
         estimated = [name for name in names if name in ESTIMATED]
         words = (
-            f"each model has estimated its own; {advice(estimated)}"
+            why_estimated(estimated, model.config, first.config)
             if names == estimated
             else "give one value to all"
         )
@@ -374,6 +374,25 @@ def check(number: int, model: Learner, file: ModelFile, first: Learner, first_fi
             f"{where}: shift and scale of the columns differ from models[0]: start all models from one model, or give anchor='none' and a scale"
         )
     check_parts(where, model, file)
+
+
+def why_estimated(names: list[str], config: dict[str, Any], first: dict[str, Any]) -> str:
+    """Why settings that can be estimated differ, and what to do. A configuration does not say whether its gamma was given or estimated."""
+    own = f"each model has estimated its own; {advice(names)}"
+    if "kernel" not in names:
+        return own
+    found, known = config["kernel"], first["kernel"]
+    kernels = f"found the kernel {found}, models[0] has {known}; give one kernel to all models"
+    if without_gamma(found) != without_gamma(known):
+        return kernels
+    return f"{kernels}; if gamma was not given, {own}"
+
+
+def without_gamma(kernel: Any) -> Any:
+    """The description of a kernel without its widths, which models can estimate."""
+    if isinstance(kernel, dict):
+        return {name: without_gamma(value) for name, value in kernel.items() if name != "gamma"}
+    return [without_gamma(part) for part in kernel] if isinstance(kernel, list) else kernel
 
 
 def advice(names: Iterable[str]) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Real
+from numbers import Complex, Real
 from typing import Any
 
 import numpy as np
 
 ENCODE = "encode it first, for instance with pandas.get_dummies or sklearn.preprocessing.OneHotEncoder"
 SECONDS = "convert it to numbers first, for instance to seconds since a first date"
+AS_PARTS = "give the real and the imaginary part as columns of their own, or absolute values"
+READ_TARGETS = "convert y to numbers first, for instance with y.astype(float)"
 READ = "convert it first, for instance with X.astype(float)"
 FILL = "fill it in first, or leave the row out"
 
@@ -207,7 +209,14 @@ def said_of(value: Any) -> tuple[str, str] | None:
         return "missing", FILL
     if isinstance(value, np.datetime64) or hasattr(value, "isoformat") or hasattr(value, "to_timestamp"):
         return "a date", SECONDS
+    if is_complex(value):
+        return "complex", AS_PARTS
     return None if is_number(value) else (f"of type {type(value).__name__}", ENCODE)
+
+
+def is_complex(value: Any) -> bool:
+    """Whether the value is a complex number, also one whose imaginary part is 0."""
+    return isinstance(value, Complex) and not isinstance(value, Real)
 
 
 def is_missing(value: Any) -> bool:

@@ -145,9 +145,11 @@ SHARED = {
     eta
         The first step size. None: the one in `step`.
     budget
-        The rule that bounds the number of terms: `merge`, `transfer`, `window`, `age`, `forgetron`, `weight`,
-        `certified`, `olok` or `unlimited`. None or `auto`: `merge` with a kernel of distance, otherwise `transfer`,
-        with 1000 terms, doubled up to 4000 while that lowers the error.
+        The rule that bounds the number of terms: `merge`, `transfer`, `window`, `age`, `weight`, `certified`, `olok` or
+        `unlimited`. None or `auto`: `merge` with a kernel of distance, otherwise `transfer`, with 1000 terms, doubled up to
+        4000 while that lowers the error.
+""",
+    "river terms": """
     terms
         The number of terms of the budget. None: 1000.
 """,

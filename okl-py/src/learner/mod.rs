@@ -2,10 +2,12 @@
 
 #![allow(clippy::doc_lazy_continuation)] // Docstrings are read by Python, not as Markdown.
 
+mod full_frame;
 mod learn;
 mod values;
 mod warn;
 
+use self::full_frame::FullFrame;
 pub use self::learn::Arguments;
 use self::values::{Class, State, settings_table, within};
 
@@ -367,7 +369,8 @@ impl Learner {
     }
 
     /// The settings as a dict; after the warm-up with the estimated values. ``Learner(m.config)`` builds a new learner with the same settings.
-    /// `relevance` has the weights of the columns; with ``kernel="auto"`` the first two Gaussian kernels, matern32 and manhattan use them, and the
+    /// The lists of a fixed `scale` have no entries for indicators of missing values, which a new learner does not have; `full_frame` has those of
+    /// all features. `relevance` has the weights of the columns, those after its last one being 1; with ``kernel="auto"`` the first two Gaussian kernels, matern32 and manhattan use them, and the
     /// other Gaussian kernels do not.
     #[getter]
     fn config<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -451,7 +454,8 @@ impl Learner {
         self.look(py, okl::Learner::terms)
     }
 
-    /// The step size of the last step; the median of `step_sizes`, if every weight has its own.
+    /// The step size of the last step; the median of `step_sizes`, if every weight has its own. Where several settings learn in parallel, it is that
+    /// of the leading one (the first of `members`).
     #[getter]
     fn eta(&self, py: Python<'_>) -> PyResult<f64> {
         self.look(py, okl::Learner::eta)
@@ -573,6 +577,12 @@ impl Learner {
     fn frame<'py>(&self, py: Python<'py>) -> PyResult<(Vector<'py>, Vector<'py>)> {
         let (shift, factor) = self.look(py, |m| (m.frame().0.to_vec(), m.frame().1.to_vec()))?;
         Ok((shift.into_pyarray(py), factor.into_pyarray(py)))
+    }
+
+    #[doc = include_str!("full_frame.txt")]
+    #[getter]
+    fn full_frame<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.look(py, FullFrame::of)?.table(py)
     }
 
     /// Bytes of everything that grows with the number of terms: centres, coefficients, kernel values, ids. With the number of terms

@@ -28,6 +28,7 @@ from okl._sklearn.search import Measured, calibrated_loss
 from okl._sklearn.validate import (
     ScoresUnmasked,
     check_class_weight,
+    check_labels,
     check_targets,
     check_weights,
     validate_data,
@@ -283,6 +284,7 @@ class KernelClassifier(ScoresUnmasked, ClassifierMixin, KernelEstimator):
         rows, labels = validate_data(
             self, X, as_bools(y), reset=reset, dtype=[np.float64, np.float32], order="C"
         )
+        check_labels("y", np.asarray(labels))
         try:
             check_classification_targets(labels)
         except (TypeError, ValueError):
@@ -296,6 +298,7 @@ class KernelClassifier(ScoresUnmasked, ClassifierMixin, KernelEstimator):
             self._discovered = {} if classes is None else None
             self.classes_ = labels[:0] if classes is None else np.unique(column_or_1d(np.asarray(classes)))
             if classes is not None:
+                check_labels("classes", self.classes_)
                 self._check_classes()
         elif classes is not None and not np.array_equal(np.unique(column_or_1d(classes)), self.classes_):
             if self._discovered is not None:

@@ -13,13 +13,17 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
 from okl._columns import (
+    AS_PARTS,
     FILL_MASKED,
+    READ_TARGETS,
     SECONDS,
     check_collected,
     check_dates,
     check_unmasked,
     is_arrow,
+    is_complex,
     is_missing,
+    is_number,
     refusals,
     said_of,
 )
@@ -96,6 +100,20 @@ def kinds_of(X: Any) -> list[str]:
     return [getattr(kind, "kind", "O") for kind in types]
 
 
+LARGEST_LABEL = 2**63 - 1
+"""The largest whole number that names a class. The engine stores whole numbers in 64 bits with a sign."""
+
+
+def check_labels(name: str, labels: np.ndarray) -> None:
+    """Refuses numbers that are too large to name a class."""
+    if labels.dtype.kind in "uf" and (beyond := np.flatnonzero(labels >= LARGEST_LABEL + 1)).size:
+        where = f"row {beyond[0]} of y" if name == "y" else name
+        raise ValueError(
+            f"{where}: found the label {labels[beyond[0]]}, but the largest whole number that can be a label is {LARGEST_LABEL}: "
+            f"give labels as text, for instance with {name}.astype(str)"
+        )
+
+
 def check_targets(y: Any, numeric: bool) -> None:
     """Refuses a target that is missing, of another type than the first, or text where numbers are expected."""
     values = np.asarray(y, dtype=object)
@@ -107,8 +125,13 @@ def check_targets(y: Any, numeric: bool) -> None:
                 f"row {row} of y: found {value} ({words[0]}), expected a number; {SECONDS}"
             ) from None
         if numeric and isinstance(value, str):
+            number = f"{READ_TARGETS}; " if is_number(value) else ""
             raise ValueError(
-                f"row {row} of y: found {value!r} (text), expected a number; KernelClassifier learns classes"
+                f"row {row} of y: found {value!r} (text), expected a number; {number}KernelClassifier learns classes"
+            ) from None
+        if numeric and is_complex(value):
+            raise ValueError(
+                f"row {row} of y: found {value} (complex), expected a number; {AS_PARTS}"
             ) from None
         if isinstance(value, str) != isinstance(values[0], str):
             raise ValueError(

@@ -41,7 +41,7 @@ KERNEL_NAMES = (
     "matern52",
     "rational_quadratic",
 )
-RATE_NAMES = ("auto", "decay", "invscaling", "constant", "optimal", "adaptive")
+RATE_NAMES = ("auto", "decay", "invscaling", "constant", "optimal", "normalised", "adaptive")
 AVERAGE_NAMES = ("auto", "none", "uniform", "exponential")
 SCALE_NAMES = ("auto", "standard", "log", "whiten", "none")
 THRESHOLD_NAMES = ("tracker", "norma")

@@ -37,6 +37,8 @@ class KernelClassifier(KernelEstimator, base.MiniBatchClassifier):
     <river gamma and lam>
     <river step>
     <river eta and budget>
+        With the loss `perceptron` also `forgetron`.
+    <river terms>
     <river scale>
     <river average>
     <river warmup>

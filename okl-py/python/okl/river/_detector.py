@@ -53,7 +53,7 @@ class NoveltyDetector(KernelEstimator, base.AnomalyDetector):
     eta
         The first step size. None: the one in `step`.
     budget
-        The rule that bounds the number of terms: `window`, `merge`, `transfer`, `age`, `forgetron`, `weight`,
+        The rule that bounds the number of terms: `window`, `merge`, `transfer`, `age`, `weight`,
         `certified`, `olok` or `unlimited`. None or `auto`: for `density` a window of the last 2000 rows, otherwise 1000
         terms that are merged.
     terms

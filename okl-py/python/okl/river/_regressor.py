@@ -33,6 +33,7 @@ class KernelRegressor(KernelEstimator, base.MiniBatchRegressor):
     <river gamma and lam>
     <river step>
     <river eta and budget>
+    <river terms>
     <river scale>
     <river average>
     <river warmup>
