@@ -23,7 +23,7 @@ pub fn quantile(config: &Config) -> Option<f64> {
     }
 }
 
-/// The largest number of groups. The figures of a group take up to 330 kB.
+/// The largest number of groups. The figures of a group take about 300 kB.
 pub const MOST_GROUPS: usize = 200;
 
 /// The figures of a model over files.
