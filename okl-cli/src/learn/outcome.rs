@@ -182,7 +182,8 @@ impl Session<'_> {
         let counted = if self.passes.format() == Format::Parquet { "row" } else { "line" };
         let large_targets = run.large_targets.finding(&run.learner.config().loss, counted);
         Ok(Outcome {
-            training: run.training_summary(&schema.targets),
+            // Where no row could be learned, a later pass has no figures either.
+            training: run.training_summary(&schema.targets).filter(|(_, training)| training.examples > 0),
             held_out,
             not_scored,
             certificates: certificates::in_words(saved, progress.measured(saved)),
