@@ -433,6 +433,13 @@ impl Passes {
         self.position.progress.clone()
     }
 
+    /// The number of rows that the model had learned before this run. Of its `examples`, a row is one in every pass.
+    pub fn rows_before(&self, progress: &Progress, examples: u64) -> u64 {
+        // Not all rows of a detector have an error; all of its rows are learned, except those of weight 0.
+        let rows = if self.task == Some(Task::Novelty) { self.position.seen } else { progress.rows() };
+        rows.map_or(examples, |rows| rows.min(examples))
+    }
+
     /// The rows of these data that are equal to rows which the model had learned before them.
     pub fn learned_before(&self) -> &Lookup {
         &self.position.learned_before

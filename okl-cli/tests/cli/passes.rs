@@ -163,7 +163,10 @@ fn passes_are_not_counted_as_rows() {
     succeed(&["learn", &data, "--target", "where", "--passes", "2", "--quiet", "-o", &first]);
     let said = succeed(&["learn", &data, "--resume", &first, "--passes", "2", "-o", &second]).1;
     let said = flat(&said);
-    assert!(said.contains("Figures of this run; 120 rows were learned before, a row being counted in every pass."), "{said}");
+    assert!(
+        said.contains("Figures of this run; 60 rows were learned before (120 examples, a row being counted in every pass)."),
+        "{said}"
+    );
 }
 
 /// A run that only has a last pass has no progressive figures, and no heading of them.
@@ -279,5 +282,21 @@ fn passes_over_rows_that_cannot_be_learned_say_so() {
             !page.contains("learned before") && page.contains("no row of this run has a target and a weight above 0"),
             "{page}"
         );
+    }
+}
+
+/// A later run says how many rows the model had learned, each counted once.
+#[test]
+fn rows_before_a_run_are_counted_once() {
+    let folder = Folder::new("passes-rows-before");
+    let (data, first, second, page) =
+        (folder.write("ring.csv", ring(70)), folder.path("a.okl"), folder.path("b.okl"), folder.path("r.html"));
+    for task in [&["--target", "where"][..], &["--task", "novelty", "--ignore", "where"]] {
+        succeed(&[&["learn", &data, "--passes", "3", "--quiet", "-o", &first, "--save-model", "recent"], task].concat());
+        let out = json(&["learn", &data, "--resume", &first, "-o", &second, "--report", &page]);
+        let words = "70 rows were learned before (210 examples, a row being counted in every pass)";
+        assert!(out["part"].as_str().unwrap().contains(words), "{out}");
+        assert_eq!((&out["rows_before"], &out["examples_before"]), (&70.into(), &210.into()));
+        assert!(folder.read("r.html").contains(words));
     }
 }
