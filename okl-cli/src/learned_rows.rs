@@ -63,7 +63,10 @@ impl LearnedRows {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lookup {
     learned: LearnedRows,
+    /// The rows that are measured or learned, and those that are only predicted.
     rows: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    only_predicted: u64,
     looked_up: u64,
     known: u64,
     /// Whether the model had learned rows before.
@@ -92,14 +95,9 @@ impl Lookup {
         self.learned.is_empty()
     }
 
-    /// Looks the rows of a chunk up.
-    pub fn count(&mut self, chunk: &Chunk, task: Task) {
-        self.rows += chunk.rows as u64;
-        (0..chunk.rows).filter_map(|row| chunk.mark(row, task)).for_each(|mark| self.look_up(mark));
-    }
-
-    /// Looks up some rows of a chunk, of those that are learned.
+    /// Looks up some rows of a chunk, of those that are measured or learned.
     pub fn count_examples(&mut self, chunk: &Chunk, rows: std::ops::Range<usize>, task: Task) {
+        self.only_predicted += rows.clone().filter(|row| !chunk.is_example(*row)).count() as u64;
         for mark in rows.filter(|row| chunk.is_example(*row)).filter_map(|row| chunk.mark(row, task)) {
             self.rows += 1;
             self.look_up(mark);
@@ -137,20 +135,36 @@ impl Lookup {
         if self.known == 0 {
             return None;
         }
-        let [rows, looked_up, known] = [self.rows, self.looked_up, self.known].map(|rows| count(rows as f64));
+        let [looked_up, known] = [self.looked_up, self.known].map(|rows| count(rows as f64));
+        let rows = measured(self.rows, self.only_predicted, task);
         let which = match (self.is_counted(), self.known == self.looked_up) {
-            (true, true) => "these rows are equal to rows that the model has learned".into(),
-            (true, false) => format!("{known} of these {rows} rows are equal to rows that the model has learned"),
+            (true, true) if self.only_predicted == 0 => "these rows are equal to rows that the model has learned".into(),
+            (true, true) => format!("{rows} are equal to rows that the model has learned"),
+            (true, false) => format!("{known} of {rows} are equal to rows that the model has learned"),
             (false, _) => {
                 let (are, were) = (if self.known == 1 { "is" } else { "are" }, if self.looked_up == 1 { "was" } else { "were" });
                 format!(
-                    "at least {known} of these {rows} rows {are} equal to rows that the model has learned; only {looked_up} {were} looked up, as a \
+                    "at least {known} of {rows} {are} equal to rows that the model has learned; only {looked_up} {were} looked up, as a \
                      model keeps fingerprints of a sample of its rows"
                 )
             }
         };
         Some(format!("{which}: {}", on_new_rows(task)))
     }
+}
+
+/// So many rows, of which figures are; `others`: the rows beside them that are only predicted.
+pub fn measured(rows: u64, others: u64, task: Task) -> String {
+    let (number, plural) = (count(rows as f64), if rows == 1 { "row" } else { "rows" });
+    match (others, task) {
+        (0, _) => format!("these {number} {plural}"),
+        (_, Task::Novelty) => format!("the {number} {plural} with a weight above 0"),
+        _ => format!("the {number} {plural} with a target and a weight above 0"),
+    }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Counts the rows of a run that are equal to an earlier row of the same run: among the rows with the smallest fingerprints, which are a fair sample of

@@ -199,6 +199,11 @@ impl Progress {
         self.elsewhere > 0
     }
 
+    /// The number of rows, each counted once in all its passes; not known of a model without these sums.
+    pub fn rows(&self) -> Option<u64> {
+        (!self.is_empty()).then_some(self.all.examples + self.elsewhere)
+    }
+
     /// Counts the examples that a learner has learned from another program since these sums were saved.
     pub fn meet(&mut self, learner: &Learner) {
         let counted = match self.saved {

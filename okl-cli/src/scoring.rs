@@ -7,7 +7,7 @@ use okl::{ClippedRows, Config, Label, Learner, Workspace};
 
 use crate::input::{Chunk, Files, Format, Options, read_ahead};
 use crate::learn::task_of;
-use crate::learned_rows::{Lookup, on_new_rows};
+use crate::learned_rows::{Lookup, measured, on_new_rows};
 use crate::left_out::{LeftOut, listed};
 use crate::metrics::{Metrics, NotLearned, Observed, Summary, Target, Task, count};
 use crate::predict::{check_width, classes_of, fitted, refuse};
@@ -23,7 +23,7 @@ pub fn quantile(config: &Config) -> Option<f64> {
     }
 }
 
-/// The largest number of groups. The figures of a group take up to 330 kB.
+/// The largest number of groups. The figures of a group take about 300 kB.
 pub const MOST_GROUPS: usize = 200;
 
 /// The figures of a model over files.
@@ -67,7 +67,7 @@ pub fn score(learner: &Learner, paths: &[String], options: Options, position: &P
         filled.fill(&mut chunk, chunks.schema());
         left_out.count(&chunk, learner.features());
         learned.count(&chunk);
-        lookup.count(&chunk, task);
+        lookup.count_examples(&chunk, 0..chunk.rows, task);
         scoring.add(&chunk)?;
         clipped.count(learner, &fitted(&chunk, learner.features()).batch(0..chunk.rows));
         if let Some(by) = by.as_ref().filter(|_| scoring.groups.len() > MOST_GROUPS) {
@@ -88,21 +88,26 @@ pub fn score(learner: &Learner, paths: &[String], options: Options, position: &P
 struct Learned {
     /// The fingerprint of all rows that the model learned in its last pass.
     print: Option<u64>,
+    /// The rows that are measured, and the others.
     rows: u64,
-    /// The rows up to the one with that fingerprint.
+    only_predicted: u64,
+    /// The measured rows up to the one with that fingerprint.
     found: Option<u64>,
 }
 
 impl Learned {
     fn new(position: &Position) -> Self {
-        Learned { print: position.print, rows: 0, found: None }
+        Learned { print: position.print, rows: 0, only_predicted: 0, found: None }
     }
 
     fn count(&mut self, chunk: &Chunk) {
         if let (Some(print), None) = (self.print, self.found) {
-            self.found = chunk.prints.iter().position(|p| *p == print).map(|row| self.rows + row as u64 + 1);
+            let examples = |last| (0..=last).filter(|row| chunk.is_example(*row)).count() as u64;
+            self.found = chunk.prints.iter().position(|p| *p == print).map(|row| self.rows + examples(row));
         }
-        self.rows += chunk.rows as u64;
+        let examples = (0..chunk.rows).filter(|row| chunk.is_example(*row)).count() as u64;
+        self.rows += examples;
+        self.only_predicted += chunk.rows as u64 - examples;
     }
 
     /// The share of the rows that were learned in the last run, as far as these are the first rows.
@@ -111,12 +116,12 @@ impl Learned {
     }
 
     fn sentence(&self, task: Task) -> Option<String> {
-        let learned = self.found?;
+        let learned = self.found.filter(|learned| *learned > 0)?;
+        let rows = measured(self.rows, self.only_predicted, task);
         let which = match learned == self.rows {
-            true => "the model has learned these rows".to_owned(),
-            false => {
-                format!("the model has learned the first {} of these {} rows", count(learned as f64), count(self.rows as f64))
-            }
+            true if self.only_predicted == 0 => "the model has learned these rows".to_owned(),
+            true => format!("the model has learned {rows}"),
+            false => format!("the model has learned the first {} of {rows}", count(learned as f64)),
         };
         Some(format!("{which}: {}", on_new_rows(task)))
     }

@@ -111,7 +111,8 @@ impl Table {
         if std::mem::replace(&mut self.at, run.rows()) == run.rows() {
             return;
         }
-        let training = run.training.is_some();
+        // Without an example, no row of the pass had been learned before.
+        let training = run.training.as_ref().is_some_and(|training| training.metrics.examples() > 0);
         if !self.quiet {
             if self.training.replace(training) != Some(training) {
                 note(legend(run.metrics.measure(), training, stored(&run.learner).0, self.sampled));

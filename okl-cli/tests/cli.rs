@@ -16,6 +16,8 @@ mod columns;
 mod commands;
 #[path = "cli/detectors.rs"]
 mod detectors;
+#[path = "cli/drawn.rs"]
+mod drawn;
 #[path = "cli/errors.rs"]
 mod errors;
 #[path = "cli/evaluate.rs"]

@@ -327,11 +327,12 @@ pub struct Show {
     /// If two classes share one score (a loss for two classes, such as hinge), it belongs to the class in the column `positive`: the one that
     /// sorts last, or the second of --classes. Rows before the second class appears have the first class there. With a loss for any number
     /// of classes, `score` is that of the predicted class, and every class of --classes has its own column; JSON lines have all scores.
+    /// While only one class is known, it is predicted whatever the score is.
     ///
     /// Only one process can write the file at a time.
     ///
     /// Every output line has the line number of its row in the data. A skipped row has no score. With several passes, only the
-    /// last is written: these scores are in-sample. Shuffled rows are written in their shuffled order. With --continue the file
+    /// last is written: these scores are in-sample. Shuffled rows are written in their shuffled order, after the skipped rows. With --continue the file
     /// of the earlier run is extended: rows that the saved model had not learned are removed and written again, so no row is
     /// missing or written twice.
     #[arg(long, value_name = "FILE")]

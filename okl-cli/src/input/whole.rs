@@ -44,6 +44,28 @@ impl Whole {
         (&self.chunks[chunk as usize], at as usize)
     }
 
+    /// Whether a row was read without columns that appeared after it and that it may have: a row that is only predicted adds none itself, and where
+    /// cells are filled, a number that appeared later has no value in the row.
+    pub fn lacks_later_columns(&self, fills: bool) -> bool {
+        let lacks = |(chunk, at): &(u32, u32)| {
+            let (chunk, at) = (&self.chunks[*chunk as usize], *at as usize);
+            (chunk.reach[at] as usize) < self.features && (fills || !chunk.is_example(at))
+        };
+        self.places.iter().any(lacks)
+    }
+
+    /// The same input, read again with the columns that the first reading found. What was said of the columns then is kept.
+    pub fn read_again(self, chunks: impl Iterator<Item = Result<Chunk, InputError>>) -> Result<Whole, InputError> {
+        let [unknown, said] = self.said();
+        drop(self);
+        let mut again = Whole::read(chunks)?;
+        again.chunks.iter_mut().for_each(|chunk| [&mut chunk.unknown, &mut chunk.said].into_iter().for_each(Vec::clear));
+        if let Some(first) = again.chunks.first_mut() {
+            (first.unknown, first.said) = (unknown, said);
+        }
+        Ok(again)
+    }
+
     /// The number of good rows.
     pub fn rows(&self) -> usize {
         self.places.len()

@@ -478,6 +478,10 @@ impl Kept {
         };
         let found = match self.compared_rows {
             0 => String::new(),
+            // The new learner has no threshold for rows of its warm-up.
+            _ if self.measure == Measure::ShareOfAlerts && self.all_error.is_none() => {
+                format!(" On {rows} of these rows, each before it learned it, it had no threshold yet.")
+            }
             _ => format!(
                 " On {rows} of these rows, each before it learned it, it {off} {all}{wrong}, and the final model, which has learned them, {off} \
                  {recent}{wrong}."

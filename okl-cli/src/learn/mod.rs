@@ -57,6 +57,7 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
     let mut run = Run::new(learner, task);
     run.progress = passes.progress();
     run.progress.meet(&run.learner);
+    let rows_before = passes.rows_before(&run.progress, learned_before);
     run.replayed = kept::sample(args, task, passes.way());
     run.copies = kept::copies(args, passes.way()).filter(|_| run.replayed.is_some());
     run.owe(passes.looked_at());
@@ -71,6 +72,7 @@ pub fn learn(args: &Learn) -> anyhow::Result<bool> {
         passes,
         all_rows,
         learned_before,
+        rows_before,
         table: Table::new(args.show.quiet, args.stream.r#continue),
         bar: table::bar(args.show.quiet),
         predictions,
@@ -165,6 +167,8 @@ struct Session<'a> {
     all_rows: bool,
     /// Rows that the model of --resume had learned.
     learned_before: u64,
+    /// The rows among them, each counted once in all passes.
+    rows_before: u64,
     table: Table,
     bar: ProgressBar,
     predictions: Option<Predictions>,

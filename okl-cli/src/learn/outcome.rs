@@ -190,7 +190,8 @@ impl Session<'_> {
         let counted = if self.passes.format() == Format::Parquet { "row" } else { "line" };
         let large_targets = run.large_targets.finding(&run.learner.config().loss, counted);
         Ok(Outcome {
-            training: run.training_summary(&schema.targets),
+            // Where no row could be learned, a later pass has no figures either.
+            training: run.training_summary(&schema.targets).filter(|(_, training)| training.examples > 0),
             held_out,
             not_scored,
             certificates: certificates::in_words(saved, progress.measured(saved)),
@@ -331,12 +332,16 @@ impl Session<'_> {
 
     /// For a resumed model: which rows the figures are about.
     fn part(&self, run: &Run) -> Option<String> {
-        let (before, rows) = (self.learned_before, run.rows());
-        let said = format!("{} rows were learned before", count(before as f64));
-        (before > 0).then(|| match rows {
-            1.. if self.passes.way().passes > 1 => {
-                format!("Figures of this run; {said}, a row being counted in every pass.")
+        let (examples, before, rows) = (self.learned_before, self.rows_before, run.rows());
+        let (number, were) = (count(before as f64), if before == 1 { "row was" } else { "rows were" });
+        let said = match examples == before {
+            true => format!("{number} {were} learned before"),
+            false => {
+                format!("{number} {were} learned before ({} examples, a row being counted in every pass)", count(examples as f64))
             }
+        };
+        (examples > 0).then(|| match rows {
+            1.. if self.passes.way().passes > 1 => format!("Figures of this run; {said}."),
             0 => format!("No new rows; {said}."),
             _ => format!("Figures of {}; {said}.", run.rows_in_words(self.passes.way().shuffle.is_some())),
         })
@@ -352,7 +357,8 @@ impl Session<'_> {
             "health": outcome.health,
             "config": inspect::in_effect(saved.config()),
             "given": self.passes.given(),
-            "rows_before": self.learned_before,
+            "rows_before": self.rows_before,
+            "examples_before": self.learned_before,
             // Not known for a model without fingerprints: of an older version, of Python or of a server.
             "rows_learned_again": (self.learned_before == 0 || !lookup.is_empty()).then(|| lookup.equal()),
             "rows_repeated": self.passes.repeats().count(outcome.summary.examples),

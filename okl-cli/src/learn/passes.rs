@@ -168,10 +168,16 @@ impl Passes {
         Ok(())
     }
 
-    /// Reads everything, and draws the order of the pass.
+    /// Reads everything, and draws the order of the pass. The model has all columns from its first row on, so each row is read with all of them: the
+    /// score of a row that is only predicted is that of `okl predict`, and a run that is continued reads the same rows.
     fn shuffle(&mut self) -> anyhow::Result<()> {
         let Rows::Streamed(chunks) = &mut self.rows else { return Ok(()) };
-        let whole = Whole::read(chunks.by_ref())?;
+        let mut whole = Whole::read(chunks.by_ref())?;
+        if whole.lacks_later_columns(!chunks.schema().missing.is_refused()) {
+            let options = Options { schema: Some(chunks.schema().clone()), ..self.options.clone() };
+            *chunks = read_ahead(Files::open(&self.data, options)?, AHEAD)?;
+            whole = whole.read_again(chunks.by_ref())?;
+        }
         let (schema, format, rows) = (chunks.schema().clone(), chunks.format(), whole.rows() as u64);
         let places = chunks.places();
         if let Some(before) = self.position.shuffled.replace(rows).filter(|before| *before != rows) {
@@ -425,6 +431,13 @@ impl Passes {
     /// How well the model did before this run.
     pub fn progress(&self) -> Progress {
         self.position.progress.clone()
+    }
+
+    /// The number of rows that the model had learned before this run. Of its `examples`, a row is one in every pass.
+    pub fn rows_before(&self, progress: &Progress, examples: u64) -> u64 {
+        // Not all rows of a detector have an error; all of its rows are learned, except those of weight 0.
+        let rows = if self.task == Some(Task::Novelty) { self.position.seen } else { progress.rows() };
+        rows.map_or(examples, |rows| rows.min(examples))
     }
 
     /// The rows of these data that are equal to rows which the model had learned before them.

@@ -2,33 +2,37 @@
 //!
 //! The top bits of a double are its exponent and the head of its mantissa, and for positive numbers they grow with it.
 //! So with 7 bits of mantissa a bin [a, b) has b/a <= 1 + 1/128, whatever the scale of the data; 0 has a bin of its own.
-//! Beyond 2^-40 and 2^40 (about 1e-12 and 1e12) numbers fall into the last bin on their side.
+//! All finite doubles have a bin (those below 1e-305 or so a wider one). Bins are kept in pages, and a page is there from its first number on.
+
+use std::cmp::Ordering;
 
 /// Bits of the mantissa that a bin sees.
 const BITS: u32 = 7;
-/// Binary orders of magnitude on each side of 1.
-const ORDERS: i64 = 40;
-/// Bins for numbers of one sign.
-const SIDE: i64 = (2 * ORDERS) << BITS;
-/// The top bits of the smallest number that has a bin of its own.
-const FIRST: i64 = (1023 - ORDERS) << BITS;
+/// Bins for finite numbers of one sign: those of each of the 2047 exponents.
+const SIDE: i64 = 2047 << BITS;
+/// Bins of a page: about one binary order of magnitude, 1 kB.
+const PAGE: usize = 1 << BITS;
+/// Pages of all bins.
+const PAGES: usize = (2 * SIDE as usize + 1).div_ceil(PAGE);
+/// A page without numbers.
+const EMPTY: [f64; PAGE] = [0.0; PAGE];
 
 /// Total weights per bin of values.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    bins: Vec<f64>,
+    pages: Vec<Option<Box<[f64; PAGE]>>>,
     total: f64,
 }
 
 impl Default for Histogram {
     fn default() -> Self {
-        Histogram { bins: vec![0.0; 2 * SIDE as usize + 1], total: 0.0 }
+        Histogram { pages: vec![None; PAGES], total: 0.0 }
     }
 }
 
 fn bin(value: f64) -> usize {
-    let top = (value.abs().to_bits() >> (52 - BITS)) as i64 - FIRST;
-    let place = top.clamp(0, SIDE - 1) + 1;
+    let top = (value.abs().to_bits() >> (52 - BITS)) as i64;
+    let place = top.min(SIDE - 1) + 1;
     // NaN compares as false with both and lands at 0.
     let signed = if value > 0.0 {
         place
@@ -42,7 +46,7 @@ fn bin(value: f64) -> usize {
 
 /// The upper edge of this many bins of one sign.
 fn edge(bins: i64) -> f64 {
-    f64::from_bits(((bins + FIRST) as u64) << (52 - BITS))
+    f64::from_bits((bins as u64) << (52 - BITS)).min(f64::MAX)
 }
 
 /// The interval of a bin.
@@ -57,19 +61,29 @@ fn edges(bin: usize) -> (f64, f64) {
 impl Histogram {
     /// Adds one number.
     pub fn add(&mut self, value: f64, weight: f64) {
-        self.bins[bin(value)] += weight;
+        let bin = bin(value);
+        self.pages[bin / PAGE].get_or_insert_with(|| Box::new(EMPTY))[bin % PAGE] += weight;
         self.total += weight;
+    }
+
+    /// The bins of some pages in ascending order, with their weights. Pages without numbers are left out.
+    fn bins(&self, pages: std::ops::Range<usize>) -> impl Iterator<Item = (usize, f64)> {
+        let there = pages.filter_map(|page| Some((page, self.pages[page].as_ref()?)));
+        there.flat_map(|(page, bins)| (page * PAGE..).zip(bins.iter().copied()))
+    }
+
+    /// The first bin whose weight passes; the bin of 0 if there is none.
+    fn first(&self, mut passes: impl FnMut(f64) -> bool) -> usize {
+        self.bins(0..PAGES).find(|(_, weight)| passes(*weight)).map_or(SIDE as usize, |(bin, _)| bin)
     }
 
     /// The `q`-quantile by weight, exact up to the width of a bin.
     pub fn quantile(&self, q: f64) -> f64 {
         let mut below = 0.0;
-        let passes = |weight: &f64| {
+        let (low, high) = edges(self.first(|weight| {
             below += weight;
             below > 0.0 && below >= q * self.total
-        };
-        let at = self.bins.iter().position(passes).unwrap_or(SIDE as usize);
-        let (low, high) = edges(at);
+        }));
         0.5 * (low + high)
     }
 
@@ -80,19 +94,20 @@ impl Histogram {
 
     /// The weights of the numbers below 0, equal to 0 and above 0.
     pub fn signs(&self) -> (f64, f64, f64) {
-        let (below, rest) = self.bins.split_at(SIDE as usize);
-        (below.iter().sum(), rest[0], rest[1..].iter().sum())
+        let of = |wanted: Ordering| {
+            self.bins(0..PAGES).filter(|(bin, _)| bin.cmp(&(SIDE as usize)) == wanted).fold(0.0, |sum, (_, weight)| sum + weight)
+        };
+        (of(Ordering::Less), of(Ordering::Equal), of(Ordering::Greater))
     }
 
     /// The median: the mean of the two middle numbers, each exact up to the width of a bin, if half of the weight lies up to the first one.
     pub fn median(&self) -> f64 {
         let next = |above: f64| {
             let mut below = 0.0;
-            let passes = |weight: &f64| {
+            self.first(|weight| {
                 below += weight;
                 below > above
-            };
-            self.bins.iter().position(passes).unwrap_or(SIDE as usize)
+            })
         };
         let (low, high) = edges(next(0.5 * self.total));
         0.5 * (self.quantile(0.5) + 0.5 * (low + high))
@@ -116,7 +131,11 @@ impl Histogram {
         let places: Vec<i64> = (0..=half).map(place).collect();
         let edges = places.iter().rev().map(|p| -edge(*p)).chain(places.iter().map(|p| edge(*p))).collect();
         let ends: Vec<i64> = places.iter().rev().map(|p| -p).chain(places.iter().map(|p| p + 1)).collect();
-        let weight = |ends: &[i64]| self.bins[(ends[0] + SIDE) as usize..(ends[1] + SIDE) as usize].iter().sum();
+        let weight = |ends: &[i64]| {
+            let [from, to] = [ends[0], ends[1]].map(|end| (end + SIDE) as usize);
+            let inside = self.bins(from / PAGE..to.div_ceil(PAGE)).filter(|(bin, _)| (from..to).contains(bin));
+            inside.fold(0.0, |sum, (_, weight)| sum + weight)
+        };
         (edges, ends.windows(2).map(weight).collect())
     }
 }
@@ -134,13 +153,16 @@ fn nearest(value: f64) -> i64 {
 /// differs by at most half the share of pairs that share a bin: an error that is computed, not assumed.
 pub fn auc(negative: &Histogram, positive: &Histogram) -> Option<(f64, f64)> {
     let (mut ordered, mut shared, mut below) = (0.0, 0.0, 0.0);
-    for (n, p) in negative.bins.iter().zip(&positive.bins) {
-        ordered += p * below;
-        shared += p * n;
-        below += n;
+    let used = negative.pages.iter().zip(&positive.pages).filter(|(n, p)| n.is_some() || p.is_some());
+    for (negative, positive) in used.map(|(n, p)| (n.as_deref().unwrap_or(&EMPTY), p.as_deref().unwrap_or(&EMPTY))) {
+        for (n, p) in negative.iter().zip(positive) {
+            ordered += p * below;
+            shared += p * n;
+            below += n;
+        }
     }
     // Pairs of exact zeros are true ties, so they add no uncertainty.
-    let ties = negative.bins[SIDE as usize] * positive.bins[SIDE as usize];
+    let ties = negative.signs().1 * positive.signs().1;
     let pairs = negative.total * positive.total;
     (pairs > 0.0).then(|| ((ordered + 0.5 * shared) / pairs, 0.5 * (shared - ties).max(0.0) / pairs))
 }

@@ -1,7 +1,7 @@
 //! Running metrics of a stream: every row is scored before it is learned (progressive validation).
 //!
 //! Memory does not grow with the stream: sums, a window of 1,000 rows, a confusion matrix of at most 51 x 51, and
-//! histograms in bins of constant relative width (164 kB each: two for the area under the ROC curve, one per output).
+//! histograms in bins of constant relative width (32 kB, and 1 kB for each binary order of magnitude of either sign that occurs: two for the area under the ROC curve, one per output).
 //!
 //! Streams are autocorrelated, so an error alone says little. The error of the no-change predictor, which repeats the last
 //! target, is shown beside it. All counts are weighted; a row of weight 0 is treated as a row without a target.

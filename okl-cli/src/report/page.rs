@@ -129,11 +129,19 @@ fn lead(report: &Report<'_>) -> String {
             text::or_none(s.windowed_error, figure),
             window(report)
         ),
+        Task::Novelty if s.judged == 0 => {
+            format!(
+                "{n} {}. None of them was judged, because no threshold was known yet.",
+                if s.examples == 1 { "row" } else { "rows" }
+            )
+        }
         Task::Novelty => format!(
-            "{n} rows{}, {}: {}{by_weight} raised an alert{}.",
-            match s.examples.saturating_sub(s.judged) {
-                0 => String::new(),
-                first => format!(". The first {} had no threshold. Of the others", text::count(first as f64)),
+            "{n} {}{}, {}: {}{by_weight} raised an alert{}.",
+            if s.examples == 1 { "row" } else { "rows" },
+            match (s.examples.saturating_sub(s.judged), s.judged) {
+                (0, _) => String::new(),
+                (first, 1) => format!(". The first {} had no threshold. Of the one other row", text::count(first as f64)),
+                (first, _) => format!(". The first {} had no threshold. Of the others", text::count(first as f64)),
             },
             predicted.replace("predicted", "judged"),
             text::or_none(s.alert_rate, percent),

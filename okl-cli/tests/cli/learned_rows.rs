@@ -294,3 +294,30 @@ fn a_shuffled_run_that_goes_on_compares_with_the_rows_before() {
         assert!(!said.contains("equal to an earlier row"), "{said}");
     }
 }
+
+/// The figures are of the rows with a target and a weight above 0, and so is the number of learned rows among them.
+#[test]
+fn learned_rows_are_counted_among_the_measured_ones() {
+    let folder = Folder::new("rows-measured");
+    let row = |i: usize, weight: usize, target: &str| format!("{i},{weight},{target}");
+    let model = folder.path("m.okl");
+    let data = folder.write("d.csv", table("a,w,kind", 60, |i| row(i, 1, kind(i))));
+    succeed(&["learn", &data, "--target", "kind", "--weight", "w", "--quiet", "-o", &model, "--save-model", "recent"]);
+    // 20 learned rows, 20 learned rows of weight 0, 10 new rows, 10 new rows without a target.
+    let other = table("a,w,kind", 60, |i| match i {
+        0..20 => row(i, 1, kind(i)),
+        20..40 => row(i, 0, kind(i)),
+        40..50 => row(1000 + i, 1, kind(i)),
+        _ => row(1000 + i, 1, ""),
+    });
+    let other = folder.write("o.csv", other);
+    let said = json(&["evaluate", &model, &other])["warnings"].to_string();
+    let words = "20 of the 30 rows with a target and a weight above 0 are equal to rows that the model ha";
+    assert!(said.contains(words), "{said}");
+    let said = flat(&succeed(&["learn", &other, "--resume", &model, "-o", &folder.path("n.okl")]).1);
+    assert!(said.contains(words), "{said}");
+    // All measured rows are learned ones, and those at the beginning.
+    let known = folder.write("k.csv", table("a,w,kind", 90, |i| row(i, 1, if i < 60 { kind(i) } else { "" })));
+    let said = json(&["evaluate", &model, &known])["warnings"].to_string();
+    assert!(said.contains("the model has learned the 60 rows with a target and a weight above 0: "), "{said}");
+}

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Folder, fail, flat, json, late_classes, numbers, okl, ring, succeed};
+use crate::support::{Folder, fail, flat, json, killed, late_classes, numbers, okl, ring, succeed};
 
 const BUDGETS: [&str; 5] = ["unlimited", "window:40", "merge:40", "transfer:40", "age:200"];
 
@@ -163,7 +163,10 @@ fn passes_are_not_counted_as_rows() {
     succeed(&["learn", &data, "--target", "where", "--passes", "2", "--quiet", "-o", &first]);
     let said = succeed(&["learn", &data, "--resume", &first, "--passes", "2", "-o", &second]).1;
     let said = flat(&said);
-    assert!(said.contains("Figures of this run; 120 rows were learned before, a row being counted in every pass."), "{said}");
+    assert!(
+        said.contains("Figures of this run; 60 rows were learned before (120 examples, a row being counted in every pass)."),
+        "{said}"
+    );
 }
 
 /// A run that only has a last pass has no progressive figures, and no heading of them.
@@ -175,4 +178,125 @@ fn a_run_of_a_later_pass_has_no_progressive_figures() {
     let said = succeed(&["learn", &data, "--resume", &model, "--continue", "--passes", "3", "-o", &model]).1;
     assert!(said.contains("All rows of this run had been learned before.") && said.contains("in pass 3"), "{said}");
     assert!(!said.contains("progressive"), "{said}");
+}
+
+/// Rows that are only predicted come first in the file, and have categories and words of learned rows: in a random order, a row after the last learned one
+/// has the score of the final model. An interruption changes nothing.
+#[test]
+fn rows_that_are_only_predicted_have_the_columns_of_a_shuffled_file() {
+    let folder = Folder::new("shuffled-columns");
+    let [model, end, cut] = ["m.okl", "end.okl", "cut.okl"].map(|name| folder.path(name));
+    let kinds = ["zz", "u", "v"];
+    let note = "n".repeat(1000);
+    // The last 60 of 400 rows are learned, and 200 after an interruption.
+    for (known, flags) in [(60, ["--one-hot", "cat"]), (60, ["--text", "cat"]), (200, ["--one-hot", "cat"])] {
+        let row = |i: usize| {
+            let target = if i < 400 - known { "" } else { ["no", "yes"][usize::from((i % 7 > 3) != (i % 3 == 0))] };
+            format!("{}.5,{},{note},{target}\n", i % 7, kinds[i % 3])
+        };
+        let data = folder.write("d.csv", (0..400).map(row).fold(String::from("x,cat,note,y\n"), |all, row| all + &row));
+        let learn = [
+            "learn",
+            &data,
+            "--target",
+            "y",
+            "--ignore",
+            "note",
+            "--task",
+            "classes",
+            "--save-model",
+            "recent",
+            "--shuffle",
+            "1",
+        ];
+        let learn = [&learn[..], &flags].concat();
+        let predictions = folder.path("p.jsonl");
+        succeed(&[&learn[..], &["-o", &model, "--quiet", "--predictions", &predictions]].concat());
+        let (seen, scores) = (folder.read("p.jsonl"), succeed(&["predict", &model, &data, "--predictions-format", "jsonl"]).0);
+        let line = |row: &str| serde_json::from_str::<Value>(row).unwrap()["line"].as_u64().unwrap() as usize;
+        let rows: Vec<&str> = seen.lines().collect();
+        let last = rows.iter().rposition(|row| line(row) - 2 >= 400 - known).unwrap();
+        let scores: Vec<&str> = scores.lines().collect();
+        assert!(last + 1 < rows.len(), "rows come after the last learned one");
+        let score = |row: &str| serde_json::from_str::<Value>(row).unwrap()["scores"].clone();
+        rows[last + 1..].iter().for_each(|row| assert_eq!(score(row), score(scores[line(row) - 2]), "{flags:?}: {row}"));
+        killed(&learn, &cut, |position| position["rows"].as_u64() >= Some(50));
+        let rest = folder.path("rest.jsonl");
+        drop(std::fs::remove_file(&rest));
+        succeed(&["learn", &data, "--resume", &cut, "--continue", "--quiet", "-o", &end, "--predictions", &rest]);
+        let rest = folder.read("rest.jsonl");
+        assert!(rest.lines().count() > 100 && seen.ends_with(&rest), "{flags:?}");
+        assert!(std::fs::read(&end).unwrap() == std::fs::read(&model).unwrap(), "{flags:?}");
+    }
+}
+
+/// A number that only later JSON lines have is filled in every row of a shuffled file, whether the run is interrupted or not.
+#[test]
+fn a_late_key_is_filled_in_all_rows_of_a_shuffled_file() {
+    let folder = Folder::new("shuffled-late");
+    let [model, end, cut] = ["m.okl", "end.okl", "cut.okl"].map(|name| folder.path(name));
+    let note = "n".repeat(1000);
+    let late = |i: usize| if i < 200 || i % 4 == 0 { String::new() } else { format!("\"b\":{}.5,", 100 + i % 5) };
+    let row = |i: usize| format!("{{\"a\":{},{}\"note\":\"{note}\",\"y\":{}}}\n", i % 7, late(i), i % 7 + i % 5);
+    let data = folder.write("d.jsonl", (0..400).map(row).collect::<String>());
+    let learn = [
+        "learn",
+        &data,
+        "--target",
+        "y",
+        "--task",
+        "numbers",
+        "--ignore",
+        "note",
+        "--missing",
+        "mean",
+        "--shuffle",
+        "2",
+        "--save-model",
+        "recent",
+    ];
+    succeed(&[&learn[..], &["-o", &model, "--quiet"]].concat());
+    killed(&learn, &cut, |position| position["rows"].as_u64() >= Some(50));
+    succeed(&["learn", &data, "--resume", &cut, "--continue", "--quiet", "-o", &end]);
+    assert!(std::fs::read(&end).unwrap() == std::fs::read(&model).unwrap());
+}
+
+/// Where no row can be learned, no pass has figures, and no row had been learned before.
+#[test]
+fn passes_over_rows_that_cannot_be_learned_say_so() {
+    let folder = Folder::new("passes-none");
+    let page = folder.path("r.html");
+    let texts = ["a,y,w\n1,,1\n2,,1\n3,,1\n", "a,y,w\n1,p,0\n2,q,0\n3,p,0\n"];
+    for (text, why) in texts.into_iter().zip(["target is missing", "of weight 0"]) {
+        let data = folder.write("d.csv", text);
+        let learn = ["learn", &data, "--target", "y", "--task", "classes", "--weight", "w", "--passes", "2", "--report", &page];
+        let said = flat(&succeed(&learn).1);
+        assert!(
+            !said.contains("learned before")
+                && said
+                    .contains(&format!("No row was learned (3 rows {}", if why == "of weight 0" { why } else { "in which a" })),
+            "{said}"
+        );
+        let page = folder.read("r.html");
+        assert!(
+            !page.contains("learned before") && page.contains("no row of this run has a target and a weight above 0"),
+            "{page}"
+        );
+    }
+}
+
+/// A later run says how many rows the model had learned, each counted once.
+#[test]
+fn rows_before_a_run_are_counted_once() {
+    let folder = Folder::new("passes-rows-before");
+    let (data, first, second, page) =
+        (folder.write("ring.csv", ring(70)), folder.path("a.okl"), folder.path("b.okl"), folder.path("r.html"));
+    for task in [&["--target", "where"][..], &["--task", "novelty", "--ignore", "where"]] {
+        succeed(&[&["learn", &data, "--passes", "3", "--quiet", "-o", &first, "--save-model", "recent"], task].concat());
+        let out = json(&["learn", &data, "--resume", &first, "-o", &second, "--report", &page]);
+        let words = "70 rows were learned before (210 examples, a row being counted in every pass)";
+        assert!(out["part"].as_str().unwrap().contains(words), "{out}");
+        assert_eq!((&out["rows_before"], &out["examples_before"]), (&70.into(), &210.into()));
+        assert!(folder.read("r.html").contains(words));
+    }
 }

@@ -649,3 +649,36 @@ fn a_share_with_class_weights_says_so() {
     );
     assert!(of(&[]).contains("Examples inside the margin since the model began"));
 }
+
+/// Medians, bars and the rows beyond them are those of the residuals, in any unit of the target.
+#[test]
+fn residuals_are_counted_in_any_unit() {
+    let folder = Folder::new("truth-residuals");
+    for unit in [1e-140, 1e-14, 1.0, 1e13, 1e100] {
+        let mut random = Random(4);
+        let mut text = String::from("a,y\n");
+        for _ in 0..200 {
+            let a = random.next();
+            // Most targets are positive, so the median residual is not 0.
+            writeln!(text, "{a:.4},{:e}", unit * (a + random.next() * random.next())).unwrap();
+        }
+        let (data, predictions) = (folder.write("d.csv", &text), folder.path("p.csv"));
+        let out = json(&["learn", &data, "--target", "y", "--task", "numbers", "--predictions", &predictions]);
+        let found = &out["summary"]["outputs"][0]["residuals"];
+        let (targets, scores) = (column(&text, "y"), column(&folder.read("p.csv"), "score"));
+        let mut residuals: Vec<f64> = targets.iter().zip(&scores).map(|(target, score)| target - score).collect();
+        residuals.sort_by(f64::total_cmp);
+        let number = |key: &str| found[key].as_f64().unwrap_or_else(|| panic!("{unit:e} {key}: {found}"));
+        let median = 0.5 * (residuals[99] + residuals[100]);
+        let near = 0.01 * residuals[99].abs().max(residuals[100].abs());
+        assert!((number("median") - median).abs() <= near, "{unit:e}: {found}, the median is {median:e}");
+        let reach = number("reach");
+        let outside = residuals.iter().filter(|residual| residual.abs() > 1.005 * reach).count() as f64;
+        let beyond = residuals.iter().filter(|residual| residual.abs() > 0.995 * reach).count() as f64;
+        assert!(
+            (outside..=beyond).contains(&number("outside")) && beyond <= 6.0,
+            "{unit:e}: {found}, beyond {outside} to {beyond}"
+        );
+        assert!(reach <= 1.01 * residuals[199].abs().max(residuals[0].abs()), "{unit:e}: {found}");
+    }
+}
