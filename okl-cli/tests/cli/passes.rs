@@ -191,7 +191,7 @@ fn rows_that_are_only_predicted_have_the_columns_of_a_shuffled_file() {
     // The last 60 of 400 rows are learned, and 200 after an interruption.
     for (known, flags) in [(60, ["--one-hot", "cat"]), (60, ["--text", "cat"]), (200, ["--one-hot", "cat"])] {
         let row = |i: usize| {
-            let target = if i < 400 - known { "" } else { ["no", "yes"][usize::from((i % 7 > 3) != (i % 3 == 0))] };
+            let target = if i < 400 - known { "" } else { ["no", "yes"][usize::from((i % 7 > 3) != i.is_multiple_of(3))] };
             format!("{}.5,{},{note},{target}\n", i % 7, kinds[i % 3])
         };
         let data = folder.write("d.csv", (0..400).map(row).fold(String::from("x,cat,note,y\n"), |all, row| all + &row));
@@ -236,7 +236,7 @@ fn a_late_key_is_filled_in_all_rows_of_a_shuffled_file() {
     let folder = Folder::new("shuffled-late");
     let [model, end, cut] = ["m.okl", "end.okl", "cut.okl"].map(|name| folder.path(name));
     let note = "n".repeat(1000);
-    let late = |i: usize| if i < 200 || i % 4 == 0 { String::new() } else { format!("\"b\":{}.5,", 100 + i % 5) };
+    let late = |i: usize| if i < 200 || i.is_multiple_of(4) { String::new() } else { format!("\"b\":{}.5,", 100 + i % 5) };
     let row = |i: usize| format!("{{\"a\":{},{}\"note\":\"{note}\",\"y\":{}}}\n", i % 7, late(i), i % 7 + i % 5);
     let data = folder.write("d.jsonl", (0..400).map(row).collect::<String>());
     let learn = [
