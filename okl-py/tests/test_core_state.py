@@ -484,6 +484,32 @@ def test_the_input_of_the_kernels_is_as_the_frame_says(scale: str) -> None:
     assert all(part in said for part in ("log_units", "limit", "whiten", "shift", "factor"))
 
 
+@pytest.mark.parametrize("columns", [4, 12])
+@pytest.mark.parametrize("scale", ["auto", "standard", "whiten"])
+def test_columns_of_any_size_are_learned(scale: str, columns: int) -> None:
+    """Squares of such numbers are 0: of 1e-30 in single precision, of 1e-200 in double precision."""
+    X = np.random.default_rng(0).normal(size=(1000, columns))
+    y = np.sin(X[:, 0]) + X[:, 1]
+
+    def error(size: float) -> float:
+        m = okl.Learner(loss="squared", scale=scale)
+        m.learn(X * size, y)
+        return float(np.mean((m.predict(X * size) - y) ** 2))
+
+    usual = error(1.0)
+    assert usual < 0.2
+    assert [error(size) for size in (1e-30, 1e-200)] == pytest.approx([usual, usual], rel=0.1)
+
+
+def test_estimators_learn_columns_of_any_size() -> None:
+    pytest.importorskip("sklearn")
+    X = np.random.default_rng(0).normal(size=(400, 4))
+    y = X[:, 0] > 0
+    for scale in ("auto", "standard"):
+        model = okl.KernelClassifier(random_state=0, max_iter=2, gamma="median", alpha=1e-3, scale=scale)
+        assert model.fit(X * 1e-200, y).score(X * 1e-200, y) > 0.9
+
+
 def test_targets_far_from_zero_without_an_offset_are_a_finding() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 3))

@@ -43,6 +43,9 @@ pub(crate) const LOG_UNITS: std::ops::RangeInclusive<f64> = 1e-100..=LARGEST;
 /// The share of the entries other than 0 that do not exceed the unit of `scale = log`.
 const LOG_SHARE: f64 = 0.1;
 
+/// Columns of one range that is smaller are standardised each: the squares of their differences can leave single precision.
+pub(crate) const LEAST_RANGE: f64 = 1e-12;
+
 /// A shift and a factor per feature; empty if features are not scaled.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Frame {
@@ -75,8 +78,11 @@ impl Frame {
             spread.for_each(|((v, m), &x)| *v += (x - m) * (x - m) / count);
         }
         for (column, (factor, mean)) in frame.factor.iter_mut().zip(&frame.shift).enumerate() {
-            let least = resolution(rows.iter().skip(column).step_by(features)) * mean;
-            *factor = if *factor > least * least { 1.0 / factor.sqrt() } else { 1.0 };
+            let of_column = || rows.iter().skip(column).step_by(features);
+            let least = resolution(of_column()) * mean;
+            let deviation = root(*factor, || of_column().map(|x| x - *mean));
+            // A root that is not 0 is compared, because squares of small numbers would be 0.
+            *factor = if deviation > least.abs() { unit_factor(deviation) } else { 1.0 };
         }
         frame
     }
@@ -86,7 +92,8 @@ impl Frame {
         let unit = |feature: usize| {
             let present = || rows.iter().skip(feature).step_by(features).copied().filter(|x| *x != 0.0);
             let count = present().count();
-            if count > 0 { 1.0 / (present().map(|x| x * x).sum::<f64>() / count as f64).sqrt() } else { 1.0 }
+            let square = present().map(|x| x * x).sum::<f64>() / count as f64;
+            if count > 0 { unit_factor(root(square, present)) } else { 1.0 }
         };
         Frame { shift: vec![0.0; features], factor: (0..features).map(unit).collect(), ..Frame::default() }
     }
@@ -288,6 +295,23 @@ pub(crate) fn logarithms(rows: &[f64], units: &[f64]) -> Vec<f64> {
     rows.iter().zip(units.iter().cycle()).map(|(x, unit)| logarithm(*x, *unit)).collect()
 }
 
+/// The root of the mean square of some values, of which `square` is the mean square. Squares of values below 1e-154 lose digits or are 0; the values are then
+/// divided by the largest one first.
+fn root<V: Iterator<Item = f64>>(square: f64, values: impl Fn() -> V) -> f64 {
+    const LEAST: f64 = 1e-290;
+    if square > LEAST {
+        return square.sqrt();
+    }
+    let largest = values().fold(0.0, |largest, v| f64::max(largest, v.abs()));
+    let squares = || values().map(|v| (v / largest) * (v / largest));
+    if largest > 0.0 { largest * (squares().sum::<f64>() / squares().count() as f64).sqrt() } else { 0.0 }
+}
+
+/// The factor that gives a column with this deviation the deviation 1; 1 if no number is large enough.
+fn unit_factor(deviation: f64) -> f64 {
+    Some(1.0 / deviation).filter(|factor| factor.is_finite()).unwrap_or(1.0)
+}
+
 /// A column with a relative spread below this is constant except for rounding errors. If all its numbers fit single precision, the
 /// rounding errors of single precision are meant.
 pub(crate) fn resolution<'a>(mut column: impl Iterator<Item = &'a f64>) -> f64 {
@@ -388,6 +412,22 @@ mod tests {
         assert_eq!(frame.factor[0], 1.0);
         let variance = (0..100).map(|i| (i as f64 - 49.5).powi(2)).sum::<f64>() / 100.0;
         assert!((frame.factor[1] - 1.0 / variance.sqrt()).abs() < 1e-12 && (frame.shift[1] - 49.5).abs() < 1e-12);
+    }
+
+    /// The squares of the values are 0 in double precision.
+    #[test]
+    fn very_small_columns_have_a_unit() {
+        let usual: Vec<f64> = (0..100).map(|i| f64::from(i % 7) + 3.0).collect();
+        for size in [1e-120, 1e-154, 1e-160, 1e-200, 1e-300] {
+            let rows: Vec<f64> = usual.iter().map(|x| x * size).collect();
+            for (found, expected) in
+                [(Frame::standard(&rows, 1), Frame::standard(&usual, 1)), (Frame::sparse(&rows, 1), Frame::sparse(&usual, 1))]
+            {
+                assert!((found.factor[0] * size / expected.factor[0] - 1.0).abs() < 1e-12, "{size}: {found:?}");
+            }
+        }
+        assert_eq!(Frame::standard(&[1e-200; 9], 1).factor, [1.0]);
+        assert_eq!(Frame::standard(&[5e-324, 0.0], 1).factor, [1.0]); // the factor would be infinite
     }
 
     #[test]

@@ -199,7 +199,7 @@ impl Learner {
     }
 
     /// The frame of `scale = standard` for these rows, without their outliers where units follow the stream. With `auto`, columns that share one range have a larger limit, and more than
-    /// [`FEW_COLUMNS`] such columns are not standardised.
+    /// [`FEW_COLUMNS`] such columns are not standardised, unless the range is below [`scaling::LEAST_RANGE`] and all kernel widths are found from the data.
     fn found_frame(&self, rows: &Sample) -> Frame {
         let frame = self.found_units(rows);
         if self.config.scale == Scale::Whiten { frame.whitened(rows.rows()) } else { frame }
@@ -223,7 +223,8 @@ impl Learner {
             && scaling::share_a_range(&ranges)
         {
             let widest = ranges.last().copied().unwrap_or(0.0);
-            return match ranges.len() > FEW_COLUMNS {
+            let fits = widest >= scaling::LEAST_RANGE || !self.config.rules().all(KernelRule::has_no_unit);
+            return match ranges.len() > FEW_COLUMNS && fits {
                 true => frame.in_units_of_the_data().limited((widest > 0.0).then_some((FAR_CLIP * widest).min(LARGEST))),
                 false => frame.limited(Some(FAR_CLIP)),
             };

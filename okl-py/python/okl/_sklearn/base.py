@@ -11,6 +11,7 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, check_scalar
@@ -607,7 +608,13 @@ def standard_scale(rows: np.ndarray) -> dict[str, list[float]]:
     """Mean and inverse standard deviation of every column; the factor of a constant column is 1."""
     mean, variance = words.moments(rows)
     deviation = np.sqrt(variance)
+    if not issparse(rows) and (tiny := variance < 1e-290).any():
+        # The squares of these columns lose digits or are 0.
+        apart = rows[:, tiny] - mean[tiny]
+        largest = np.abs(apart).max(axis=0)
+        parts = np.divide(apart, largest, out=np.zeros_like(apart), where=largest > 1e-307)
+        deviation[tiny] = largest * np.sqrt(np.mean(parts**2, axis=0))
     # A deviation below the resolution of single precision is a rounding error of the mean.
-    varies = deviation > 1e-7 * np.abs(mean)
+    varies = deviation > np.maximum(1e-7 * np.abs(mean), 1e-307)
     factor = np.divide(1.0, deviation, out=np.ones_like(deviation), where=varies)
     return {"shift": mean.tolist(), "factor": factor.tolist()}
