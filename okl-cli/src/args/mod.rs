@@ -327,7 +327,8 @@ pub struct Show {
     /// If two classes share one score (a loss for two classes, such as hinge), it belongs to the class in the column `positive`: the one that
     /// sorts last, or the second of --classes. Rows before the second class appears have the first class there. With a loss for any number
     /// of classes, `score` is that of the predicted class, and every class of --classes has its own column; JSON lines have all scores.
-    /// While only one class is known, it is predicted whatever the score is.
+    /// While only one class is known, it is predicted whatever the score is. A row that begins a class is predicted from the classes before;
+    /// its own has the score 0 there.
     ///
     /// Only one process can write the file at a time.
     ///

@@ -108,7 +108,10 @@ pub(super) fn truncation(report: &Report<'_>) -> Option<Chart> {
         line(norm, "c", series(report.history, |p| Some(p.norm))),
         line("truncation error", "a", series(report.history, |p| Some(p.truncation))),
     ];
-    let whose = if report.kept.is_some() { "Of the final model, which is not the one that is saved: t" } else { "T" };
+    let whose = match &report.kept {
+        Some(kept) => format!("Of the final model, which is not the one that is {}: t", kept.saved()),
+        None => "T".into(),
+    };
     let caption = format!(
         "{whose}he function that predicts differs by at most {} in norm from the function after the same updates, counted since the bound last began at 0, with nothing left out: with no term dropped or merged by the budget ({}), and no part of an update left out where settings learn in parallel and share their terms. The bound begins anew where units or weights of columns change. The certificates say what follows for scores.",
         text::at_most(latest.truncation),

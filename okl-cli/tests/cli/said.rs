@@ -548,11 +548,27 @@ fn rows_before_a_key_appears_are_said() {
     let words = "column p: 100 cells without a value came before its first value and became 0";
     for before in ["", "\"p\":null,"] {
         let lines = late_key(100, before);
-        for more in [&["mean"][..], &["last"], &["mean+indicator"], &["mean", "--shuffle", "3"]] {
+        for more in [&["mean"][..], &["last"], &["mean+indicator"]] {
             let said = learn("whole.jsonl", &lines, more);
             assert!(said.contains(words), "{before:?} {more:?}: {said}");
         }
         assert!(json(&["inspect", &model])["health"].to_string().contains(words), "{before:?}");
+        // In a random order, the rows before the first value are others.
+        let scores = folder.path("p.csv");
+        for seed in ["1", "2", "3", "4"] {
+            let said = learn("whole.jsonl", &lines, &["mean", "--shuffle", seed, "--predictions", &scores]);
+            let order = folder.read("p.csv");
+            let order = order.lines().skip(1).map(|line| line.split(',').next().unwrap().parse::<usize>().unwrap());
+            let words = match order.take_while(|line| *line <= 100).count() {
+                0 => String::new(),
+                1 => "column p: 1 cell without a value".into(),
+                cells => format!("column p: {cells} cells without a value"),
+            };
+            assert!(
+                said.contains(&words) && said.contains("without a value") != words.is_empty(),
+                "{before:?} {seed}: {words}: {said}"
+            );
+        }
         // Rows that are only predicted are none of them.
         let predicted = lines[..20].iter().map(|line| line.replace("\"y\":", "\"z\":").replace("\"z\"", "\"y\":null,\"z\""));
         let some: Vec<String> = predicted.chain(lines[20..].iter().cloned()).collect();
