@@ -163,12 +163,12 @@ fn list_alerts(run: &Run, novel: &[u64]) -> anyhow::Result<()> {
     let strongest = alerts.strongest();
     let injected = |alert: &&Alert| novel.contains(&alert.line);
     say(&format!(
-        "Alerts: {} in {} rows ({}); {} of the {} strongest were injected.\n",
+        "Alerts: {} in {} rows ({}); {} of {} were injected.\n",
         alerts.total(),
         count(ROWS as f64),
         percent(alerts.total() as f64 / ROWS as f64),
         strongest.iter().filter(injected).count(),
-        strongest.len()
+        if strongest.len() as u64 == alerts.total() { "them".into() } else { format!("the {} strongest", strongest.len()) }
     ))?;
     certificates::in_words(&run.learner, UNWEIGHTED).iter().try_for_each(|line| say(&(table::wrapped(line, "  ") + "\n")))?;
     say("The five strongest:\n")?;

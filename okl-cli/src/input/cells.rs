@@ -6,13 +6,15 @@ use super::chunk::LARGEST;
 use super::columns::{Column, Columns, MOST_FEATURES, MOST_LEVELS, Role};
 use super::error::{self, Parsed};
 use super::hash::hash_feature;
-use super::number::{DECIMAL_COMMA, Value, has_decimal_comma, is_date, letters, shown};
+use super::number::{DECIMAL_COMMA, Value, has_decimal_comma, is_date, letters, of_number, shown};
+use super::plan::typed;
 use super::schema::{Feature, Features, Part};
 use super::time::Moment;
 use super::words::words;
 
 /// The advice about a column of dates or times.
 pub(super) fn of_time(name: &str) -> String {
+    let name = typed(name);
     format!("say --time {name}, or leave it out with --ignore {name}")
 }
 
@@ -20,9 +22,7 @@ pub(super) fn of_time(name: &str) -> String {
 pub(super) fn of_date(name: &str, text: &[u8]) -> String {
     match Moment::parse(text) {
         Some(_) => of_time(name),
-        None => format!(
-            "write it as 2024-01-31 or 2024-01-31T08:15:00 (ISO 8601) and say --time {name}, or leave it out with --ignore {name}"
-        ),
+        None => format!("write it as 2024-01-31 or 2024-01-31T08:15:00 (ISO 8601) and {}", of_time(name)),
     }
 }
 
@@ -117,9 +117,12 @@ impl Columns {
         let alone = self.of_numbers.contains(&column);
         let what = if has_decimal_comma(text) {
             DECIMAL_COMMA.into()
+        } else if let Some(why) = of_number(text) {
+            format!("{why}{}", if self.started() || alone { "" } else { self.first_row() })
         } else if self.started() && is_date(text) {
             "a date or time, expected a number; correct it".into()
         } else if self.started() && first {
+            let name = typed(name);
             format!("expected a number; no earlier row has a value here; use --ignore {name}, or --one-hot {name} --missing zero")
         } else if self.started() {
             let or =
@@ -130,6 +133,7 @@ impl Columns {
         } else if is_date(text) {
             format!("a date or time, expected a number; {}{}", of_date(name, text), self.first_row())
         } else {
+            let name = typed(name);
             format!("expected a number; use --one-hot {name}, --text {name} or --ignore {name}{}", self.first_row())
         };
         let text = format!("found {}, {what}", shown(text));

@@ -78,8 +78,11 @@ impl Csv {
         out.begin(columns.features());
         let read = if record.contains(&b'"') { self.quoted(record, columns, out) } else { self.plain(record, columns, out) };
         match read {
-            // A line like "# comment" has too few fields: this error says so, with advice about comments.
-            Err(_) if record.starts_with(b"#") && self.fields(record) != self.plan.len() => Err(self.ragged(record)),
+            // Where fields are missing or too many, that is the error, and not the text that stands in another column for this reason. Quotes may
+            // be the reason for the number of fields.
+            Err(_) if (record.starts_with(b"#") || !record.contains(&b'"')) && self.fields(record) != self.plan.len() => {
+                Err(self.ragged(record))
+            }
             other => other.map(|()| true),
         }
     }

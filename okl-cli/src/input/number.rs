@@ -187,6 +187,20 @@ pub fn has_decimal_comma(text: &[u8]) -> bool {
     parts.next().is_none() && whole.split(|b| *b == b'.').all(digits) && digits(fraction)
 }
 
+/// Why a text that is a number with signs as in $1,234.5 or 12 %, or a number as text, is refused.
+pub(super) fn of_number(text: &[u8]) -> Option<&'static str> {
+    let is_number = |text: &str| matches!(classify(text.as_bytes()), Value::Number(_) | Value::Int(_));
+    let text = std::str::from_utf8(text).ok()?;
+    if is_number(text) {
+        return Some("a number in quotes: write it without quotes");
+    }
+    let bare: String = text.chars().filter(|c| !SIGNS.contains(c) && !c.is_whitespace()).collect();
+    is_number(&bare).then_some("a number with other signs: write the number alone, as 1234.5")
+}
+
+/// Signs that stand before, after or within numbers.
+const SIGNS: [char; 9] = ['$', '€', '£', '¥', '₹', '%', '‰', '°', ','];
+
 /// Whether the text begins like a date (2024-01-31, 31.1.2024, 1/31/24) or a time (23:59).
 pub(super) fn is_date(text: &[u8]) -> bool {
     let run = |from: usize| text[from.min(text.len())..].iter().take_while(|b| b.is_ascii_digit()).count();

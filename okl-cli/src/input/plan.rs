@@ -1,5 +1,7 @@
 //! Compares the column names in the options with the names in the file, for formats with a header.
 
+use std::borrow::Cow;
+
 use super::Options;
 use super::columns::{Columns, Role};
 use super::missing::Rule;
@@ -15,6 +17,16 @@ pub(super) fn listed(names: Vec<String>) -> String {
             format!("{}, ..., {last} ({} in all)", first[..SHOWN].join(", "), names.len())
         }
         all => all.join(", "),
+    }
+}
+
+/// A name as it is typed after a flag, in the shell: in quotes, if it has more than letters, digits and a few signs. A list of names would be cut at its
+/// commas, so such a name is in two pairs of quotes.
+pub(super) fn typed(name: &str) -> Cow<'_, str> {
+    match name {
+        _ if name.contains(',') => format!("'\"{name}\"'").into(),
+        _ if name.chars().all(|c| c.is_alphanumeric() || "_-.:/+@=%".contains(c)) => name.into(),
+        _ => format!("'{}'", name.replace('\'', r"'\''")).into(),
     }
 }
 
@@ -37,6 +49,9 @@ pub(super) fn agree(options: &mut Options) -> Result<(), String> {
             false => "",
         };
         let (given, learned) = (options.targets.join(","), targets.join(","));
+        if targets.is_empty() {
+            return Err(format!("--target {given}: the model was learned without a target, as a detector; remove this flag"));
+        }
         return Err(format!("--target {given} is not what the model learned: {learned}{advice}"));
     }
     options.targets.clone_from(targets);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::chunk::Chunk;
 use super::missing::Missing;
 use super::name::Name;
-use super::plan::listed;
+use super::plan::{listed, typed};
 use super::time::text_of;
 
 /// What a feature says of its column, if it is neither the number in it nor one of its levels.
@@ -190,9 +190,10 @@ impl Schema {
         let name = self.name(feature);
         match &self.features {
             Features::Named(list) if list.get(feature).is_some_and(|made| made.column != *name) => {
+                let column = &list[feature].column;
                 format!(
-                    "'{name}' (made from the column '{0}'; --ignore {0} leaves out all that is made from it)",
-                    list[feature].column
+                    "'{name}' (made from the column '{column}'; --ignore {} leaves out all that is made from it)",
+                    typed(column)
                 )
             }
             _ => name,

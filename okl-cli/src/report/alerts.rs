@@ -5,6 +5,7 @@ pub const MOST_ALERTS: usize = 200;
 /// The largest number of alerts in a table.
 const LISTED: usize = 20;
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use maud::{Markup, html};
@@ -27,7 +28,17 @@ pub struct Alert {
 impl Alert {
     /// How far below the threshold, as a share of it.
     pub fn depth(&self) -> f64 {
-        (self.threshold - self.score) / self.threshold.abs().max(f64::MIN_POSITIVE)
+        (self.threshold - self.score) / self.unit()
+    }
+
+    /// The deeper one first. The depths of scores that are far smaller than the threshold are all rounded to 1; their shares of the threshold differ.
+    fn deeper(&self, other: &Alert) -> Ordering {
+        let share = |alert: &Alert| alert.score / alert.unit();
+        other.depth().total_cmp(&self.depth()).then(share(self).total_cmp(&share(other))).then(self.examples.cmp(&other.examples))
+    }
+
+    fn unit(&self) -> f64 {
+        self.threshold.abs().max(f64::MIN_POSITIVE)
     }
 }
 
@@ -72,7 +83,7 @@ impl Alerts {
     /// At most 200, the deepest below their threshold first.
     pub fn strongest(&self) -> Vec<Alert> {
         let mut alerts = self.kept.clone();
-        alerts.sort_by(|a, b| b.depth().total_cmp(&a.depth()).then(a.examples.cmp(&b.examples)));
+        alerts.sort_by(Alert::deeper);
         alerts.truncate(MOST_ALERTS);
         alerts
     }

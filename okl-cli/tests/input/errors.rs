@@ -81,6 +81,13 @@ fn names() {
     assert!(
         refusal("t.csv", "a,b\n1,2\n", Options { targets: vec!["q".into()], ..with }).contains("not what the model learned: y")
     );
+    let nothing = Options { want_target: false, ..Options::default() };
+    let schema = read("t.csv", "a,b\n1,2\n", nothing.clone()).unwrap().schema;
+    let with = Options { schema: Some(schema), targets: vec!["b".into()], ..nothing };
+    assert_eq!(
+        refusal("t.csv", "a,b\n1,2\n", with),
+        "t.csv: --target b: the model was learned without a target, as a detector; remove this flag"
+    );
 }
 
 #[test]
@@ -89,6 +96,33 @@ fn text_where_numbers_belong() {
     let message =
         "t.csv, line 2, column 'city': found 'Paris', expected a number; use --one-hot city, --text city or --ignore city";
     assert_eq!(refusal("t.csv", text, target("y")), message);
+    // A name that the shell would cut is in quotes.
+    for (name, typed) in [("unit price", "'unit price'"), ("\"a,b\"", "'\"a,b\"'"), ("it's", "'it'\\''s'"), ("größe", "größe")]
+    {
+        let told = refusal("t.csv", &format!("a,{name},y\n1,Paris,1\n"), target("y"));
+        assert!(told.ends_with(&format!("use --one-hot {typed}, --text {typed} or --ignore {typed}")), "{told}");
+    }
+    // A number with other signs is no category, nor is a number as text.
+    for found in ["$28.38", "-80.2%", "1 200 €", "$ 1_", "12°"] {
+        let told = refusal("t.csv", &format!("a,city,y\n1,{found},1\n"), target("y"));
+        let number = !found.contains('_');
+        assert_eq!(
+            told.contains(&format!("found '{found}', a number with other signs: write the number alone, as 1234.5")),
+            number,
+            "{told}"
+        );
+    }
+    let thousands = refusal("t.csv", "a;city;y\n1;1,234.5;1\n", target("y"));
+    assert!(thousands.contains("found '1,234.5', a number with other signs"), "{thousands}");
+    let later = refusal("t.csv", "a,city,y\n1,2,1\n1,3%,1\n", target("y"));
+    assert!(later.contains("line 3, column 'city': found '3%', a number with other signs"), "{later}");
+    let quoted = refusal("t.jsonl", "{\"c\":\"28.4\",\"y\":1}\n", target("y"));
+    assert!(quoted.contains("found '28.4', a number in quotes: write it without quotes"), "{quoted}");
+    // Too few or too many fields are the error, not the text that stands in another column for this reason.
+    for row in ["1,yes", "1,2,yes,3"] {
+        let ragged = refusal("t.csv", &format!("a,b,y\n1,2,yes\n{row}\n"), target("y"));
+        assert!(ragged.contains("line 3: found ") && ragged.contains("columns, expected 3"), "{ragged}");
+    }
     // Nothing can be learned from a column of text: skipping rows would skip them all. Whether the column is one is not known from one row.
     let delete = "; if other rows have a number here, delete this row: the first row says what a column has, so --on-bad-row skip does not leave it out";
     assert_eq!(refusal("t.csv", text, skip(target("y"))), format!("{message}{delete}"));

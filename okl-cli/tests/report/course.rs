@@ -51,3 +51,20 @@ fn the_strongest_alerts_are_kept() {
     assert_eq!(alerts.total(), 3000);
     assert_eq!(alerts.strongest(), expected[..MOST_ALERTS]);
 }
+
+/// The shares of a threshold that are left below 1e-16 are different, although 1 minus each is 1.
+#[test]
+fn alerts_far_below_their_threshold_have_an_order() {
+    let mut alerts = Alerts::default();
+    let mut random = Random(5);
+    let mut all: Vec<(f64, Alert)> = (1..=1000)
+        .map(|row| {
+            let (power, threshold) = (-17.0 - 60.0 * random.next(), 0.1 + random.next());
+            (power, Alert { line: row, examples: row, score: threshold * 10f64.powf(power), threshold })
+        })
+        .collect();
+    all.iter().for_each(|(_, alert)| alerts.push(*alert));
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let expected: Vec<u64> = all[..MOST_ALERTS].iter().map(|(_, alert)| alert.line).collect();
+    assert_eq!(alerts.strongest().iter().map(|alert| alert.line).collect::<Vec<_>>(), expected);
+}
