@@ -9,6 +9,9 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import okl
@@ -208,7 +211,7 @@ DAY = np.datetime64("2024-01-31")
         (np.array([[DAY]]), None, None, r"column 0: found 2024-01-31 \(a date\) in row 0"),
         ([[0.0], ["x"]], None, None, r"column 0: found 'x' \(text\) in row 1"),
         ([[0.0], [None]], None, None, r"column 0: found None \(missing\) in row 1"),
-        (np.array([[1.0 + 2.0j]]), None, None, "of type complex"),
+        (np.array([[1.0 + 2.0j]]), None, None, r"found \(1\+2j\) \(complex\) in row 0"),
         ([{"a": 1.0}, {"a": -np.inf}], None, None, "X: row 1, column 'a': found -inf"),
         ([{"a": 1.0}, {"a": "x"}], None, None, r"X: row 1, column 'a': found 'x' \(text\)"),
         ([[0.0], [0.0]], [1.0, np.inf], None, "y: row 1: found inf"),
@@ -281,6 +284,48 @@ def test_a_frame_is_sent_with_its_names():
     assert client.body["rows"] == [[1.0, 3.0], [2.0, 4.0]]
     with pytest.raises(ValueError, match="two columns have the name 'a'"):
         client.predict("m", frame.rename(columns={"b": "a"}))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_a_frame_of_targets_has_the_targets_and_not_the_names(server, kind):
+    X, y = rows(60)
+
+    def frame(columns):
+        table = pd.DataFrame(columns)
+        return {"pandas": table, "polars": pl.from_pandas(table), "pyarrow": pa.Table.from_pandas(table)}[
+            kind
+        ]
+
+    def cut(table, at):
+        return table.iloc[at : at + 1] if kind == "pandas" else table[at : at + 1]
+
+    client, said = okl.Client(server.url), np.asarray(y)
+    client.create("array")
+    expected = client.learn("array", X, said)
+    client.create("whole")
+    assert client.learn("whole", X, frame({"target": said})).tolist() == expected.tolist()
+    client.create("rows")
+    one = frame({"target": said})
+    for at in range(60):
+        client.learn("rows", X[at : at + 1], cut(one, at))
+    assert client.model("rows")["classes"] == client.model("array")["classes"]
+    assert sorted(client.model("rows")["classes"]) == ["in", "out"]
+    assert client.predict("rows", X).scores.tolist() == client.predict("array", X).scores.tolist()
+    # Several targets: as many columns as rows.
+    client.create("both", {"loss": "squared"})
+    client.create("same", {"loss": "squared"})
+    two = frame({"a": X[:2, 1], "b": X[:2, 0]})
+    scores = client.learn("both", X[:2], two)
+    assert scores.tolist() == client.learn("same", X[:2], X[:2, ::-1]).tolist()
+    # Targets that arrive later, and ids.
+    client.create("late")
+    ids = client.predict("late", X[:1], remember="1d").ids
+    client.label("late", frame({"id": ids}), cut(one, 0))
+    assert client.model("late")["classes"] == [said[0]]
+    with pytest.raises(ValueError, match="one id per row, found a frame of 2 columns"):
+        client.learn("late", X[:2], said[:2], ids=frame({"a": [1, 2], "b": [3, 4]}))
+    with pytest.raises(TypeError, match="X: found a dictionary, expected rows"):
+        client.predict("late", {"a": 1.0})
 
 
 def test_scores_of_one_output_have_one_dimension():

@@ -293,6 +293,7 @@ def test_advice_fits_what_was_found():
         ("red", "encode it first"),
         (None, "fill it in first"),
         (float("nan"), "fill it in first"),
+        (float("inf"), "replace it, or leave the feature out"),
         (1e20, "rescale this feature"),
         (date(2026, 1, 1), "make a number of it first in a compose.FuncTransformer"),
         (timedelta(days=1), "make a number of it first"),

@@ -332,13 +332,31 @@ def _list(values: Any) -> list[Any]:
     return [v.item() if hasattr(v, "item") else v for v in values]
 
 
+def _columns(values: Any) -> list[Any] | None:
+    """The columns of a frame of pandas, polars or pyarrow; None for anything else. A frame as a sequence would be its column names."""
+    if is_arrow(values):
+        return [column.to_pylist() for column in values.columns]
+    if hasattr(values, "get_columns"):
+        return [column.to_list() for column in values.get_columns()]
+    if hasattr(values, "iloc") and hasattr(values, "columns"):
+        return [values.iloc[:, at] for at in range(len(values.columns))]
+    return None
+
+
 def _ids(ids: Any) -> list[Any]:
     check_unmasked("ids", ids)
-    return _list(ids)
+    columns = _columns(ids)
+    if columns is not None and len(columns) != 1:
+        raise ValueError(f"ids: expected one id per row, found a frame of {len(columns)} columns")
+    return _list(ids if columns is None else columns[0])
 
 
 def _targets(y: Any) -> list[Any]:
-    """The targets for JSON; a missing one (NaN, None, pandas' NA, or a masked value) is null."""
+    """The targets for JSON; a missing one (NaN, None, pandas' NA, or a masked value) is null. A frame has one target per column."""
+    columns = _columns(y)
+    if columns is not None:
+        targets = [_targets(column) for column in columns]
+        return targets[0] if len(targets) == 1 else [list(row) for row in zip(*targets, strict=True)]
     y = with_none(y)
     if getattr(getattr(y, "dtype", None), "kind", "") in ("m", "M"):
         y = list(np.asarray(y))  # as a list of numpy, dates would be numbers
@@ -384,6 +402,8 @@ def _warn_of_missing(targets: Sequence[Any], answer: Mapping[str, Any]) -> None:
 
 
 def _rows(X: Any) -> list[Any]:
+    if isinstance(X, Mapping):
+        raise TypeError("X: found a dictionary, expected rows; give a list of dictionaries, one for each row")
     if isinstance(X, Sequence) and X and isinstance(X[0], Mapping):
         return [_named(at, row) for at, row in enumerate(X)]
     if hasattr(X, "tocsr"):

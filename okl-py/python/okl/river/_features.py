@@ -209,12 +209,15 @@ def check_frame(frame: nw.DataFrame[Any], advice: Mapping[str, str]) -> None:
 
 def expected(found: float, advice: Mapping[str, str]) -> str:
     """What is said of a number that is too large or not finite."""
-    said = "rescale this feature" if math.isfinite(found) else advice["missing"]
+    if math.isfinite(found):
+        said = "rescale this feature"
+    else:
+        said = advice["missing"] if math.isnan(found) else f"replace it, or {_LEAVE_OUT}"
     return f"expected a finite number below 1e15; {said}"
 
 
 _SPAN = "make a number of it first in a compose.FuncTransformer, for instance seconds since a first date"
-_FILL = "fill it in first, for instance with preprocessing.StatImputer"
+_FILL = "fill it in first, for instance with preprocessing.StatImputer (which fills None and not NaN)"
 _LEAVE_OUT = "leave the feature out: an absent feature is 0"
 ADVICE = {
     "text": "encode it first, for instance with preprocessing.OneHotEncoder",
