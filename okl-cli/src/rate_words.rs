@@ -3,7 +3,7 @@
 
 use okl::loss::AnyLoss;
 
-/// What a loss with nu counts.
+/// The words for what a loss with nu counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateWords {
     /// The name of the share in a certificate.
@@ -26,7 +26,7 @@ const DETECTOR: RateWords = RateWords {
     measures: ["share of alerts", "share of alerts, by weight"],
     were: "raised an alert",
 };
-/// Margin errors: y f(x) is below theta = rho. Most of them can have the right class.
+/// Margin errors: y f(x) is below theta = rho. The predicted class can be right.
 const MARGIN: RateWords = RateWords {
     certificate: "Examples inside the margin",
     title: "Margin errors",
