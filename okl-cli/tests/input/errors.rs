@@ -99,12 +99,12 @@ fn text_where_numbers_belong() {
     // A name that the shell would cut is in quotes.
     for (name, typed) in [("unit price", "'unit price'"), ("\"a,b\"", "'\"a,b\"'"), ("it's", "'it'\\''s'"), ("größe", "größe")]
     {
-        let told = refusal("t.csv", &format!("a,{name},y\n1,Paris,1\n"), target("y"));
+        let told = refusal("t.csv", format!("a,{name},y\n1,Paris,1\n"), target("y"));
         assert!(told.ends_with(&format!("use --one-hot {typed}, --text {typed} or --ignore {typed}")), "{told}");
     }
     // A number with other signs is no category, nor is a number as text.
     for found in ["$28.38", "-80.2%", "1 200 €", "$ 1_", "12°"] {
-        let told = refusal("t.csv", &format!("a,city,y\n1,{found},1\n"), target("y"));
+        let told = refusal("t.csv", format!("a,city,y\n1,{found},1\n"), target("y"));
         let number = !found.contains('_');
         assert_eq!(
             told.contains(&format!("found '{found}', a number with other signs: write the number alone, as 1234.5")),
@@ -120,7 +120,7 @@ fn text_where_numbers_belong() {
     assert!(quoted.contains("found '28.4', a number in quotes: write it without quotes"), "{quoted}");
     // Too few or too many fields are the error, not the text that stands in another column for this reason.
     for row in ["1,yes", "1,2,yes,3"] {
-        let ragged = refusal("t.csv", &format!("a,b,y\n1,2,yes\n{row}\n"), target("y"));
+        let ragged = refusal("t.csv", format!("a,b,y\n1,2,yes\n{row}\n"), target("y"));
         assert!(ragged.contains("line 3: found ") && ragged.contains("columns, expected 3"), "{ragged}");
     }
     // Nothing can be learned from a column of text: skipping rows would skip them all. Whether the column is one is not known from one row.
