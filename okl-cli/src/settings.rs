@@ -120,7 +120,10 @@ const OF_THE_RUN: [&str; 19] = [
 ];
 
 fn read_file(path: &Path) -> anyhow::Result<Map<String, Value>> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+    let bytes = std::fs::read(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+    let no_text =
+        |_| usage(format!("{}: not text; --config takes settings as TOML or JSON, and no model or data", path.display()));
+    let text = String::from_utf8(bytes).map_err(no_text)?;
     let value: Value = match path.extension().is_some_and(|e| e == "json") {
         true => serde_json::from_str(&text).with_context(|| format!("{}: not JSON", path.display()))?,
         false => okl::config::toml_table(&text).with_context(|| path.display().to_string())?,

@@ -219,7 +219,9 @@ fn outlying(run: Numbers<'_>) -> Option<String> {
     let (are, such) = if far == 1 { ("is", "such a target") } else { ("are", "such targets") };
     Some(format!(
         "{} of {} sampled targets ({}) {are} more than {OUTLYING} robust standard deviations away from the median of {}. The squared loss follows \
-         {such}. On the other rows, --loss huber:{sigma} is better. {} If the far targets are right and the mean matters, keep the squared loss.",
+         {such}. On the other rows of the sample, --loss huber:{sigma} is better. {} These figures leave out the rows with far targets. The rows of a sample are \
+         no neighbours: where rows are like those just before them, compare whole runs. If the far targets are right and the mean matters, \
+         keep the squared loss.",
         count(far as f64),
         count(all as f64),
         percent(far as f64 / all as f64),

@@ -158,7 +158,7 @@ def test_targets_out_of_unit_are_reported_as_long_as_a_constant_is_as_good(loss:
         last = np.abs(scores - y[-len(scores) :])[-1000:].mean()
     assert len(found[0]) == 1 and found[0] == found[1] == found[2]
     stated = re.search(
-        r"the last 2,000 targets are (\S+) from their mean on average, and their mean error is (\S+):",
+        r"the last 2,000 targets are (\S+) on average from the mean of up to 999 targets before them, and their mean error is (\S+):",
         found[0][0],
     )
     spread = np.abs(y[-2000:] - y[-2000:].mean()).mean()
@@ -173,6 +173,38 @@ def test_targets_out_of_unit_are_reported_as_long_as_a_constant_is_as_good(loss:
         okl.Learner(loss=loss).learn(
             X, 5 + (y - y.mean()) / y.std()
         )  # only the mean is far, and there is no offset
+
+
+@pytest.mark.parametrize("loss", ["nu_epsilon", "nu_huber"])
+def test_targets_in_unit_with_far_tails_need_no_other_unit(loss: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    y = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=3000)
+    y = (y - y.mean()) / y.std()
+    assert np.sort(np.abs(y))[-9] > 4  # enough of them for the finding about targets far from 0
+    model = okl.Learner(loss=loss, offset=True)
+    model.learn(X, y)
+    assert not [said for said in model.health()["findings"] if "target_scale" in said]
+
+
+def test_the_distance_of_targets_is_that_from_the_targets_before_them() -> None:
+    """A level that moves counts within a window only, and a wide tube does not hide it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 3))
+    y = 0.01 * X[:, 0] * X[:, 1]
+    y[5000:] += 5
+    model = okl.Learner(loss="epsilon", offset=True)
+    with pytest.warns(okl.HealthWarning):
+        model.learn(X, y)
+    (said,) = model.health()["findings"]
+    windows = y[4000:].reshape(2, 1000)
+    before = np.cumsum(windows, axis=1)[:, :-1] / np.arange(1, 1000)
+    distance = np.abs(windows[:, 1:] - before).sum() / 2000
+    stated = re.search(
+        r"the last 2,000 targets are (\S+) on average from the mean of up to 999 targets before", said
+    )
+    assert stated and float(stated[1]) == pytest.approx(distance, rel=0.001), said
+    assert "smaller differences are not learned" in said and "nothing is learned" not in said
 
 
 @pytest.mark.parametrize("loss", ["absolute", "huber", "epsilon", "quantile"])

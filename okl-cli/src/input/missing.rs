@@ -254,8 +254,8 @@ impl Filled {
         let cells = if *cells == 1 { "cell" } else { "cells" };
         let likewise = match others {
             0 => String::new(),
-            1 => " (likewise one other column)".into(),
-            n => format!(" (likewise {n} other columns)"),
+            1 => " (also one other column, with another number of cells)".into(),
+            n => format!(" (also {n} other columns, with other numbers of cells)"),
         };
         Some(format!(
             "column {}: {count} {cells} without a value came before its first value and became 0{likewise}; if 0 is far from its values, its unit is too large and the model is poor: \

@@ -23,7 +23,7 @@ const FAR: &str =
 
 const SAID: &str = "4 of 10 rows have values at or beyond the limit of ";
 
-const WORST: &str = "at which values are clipped, most often in column b, in 3 rows (likewise column a): ";
+const WORST: &str = "at which values are clipped, most often in column b, in 3 rows (also column a, with other figures): ";
 
 /// `predict`, `evaluate` and `learn --test` say it once, with the same words; `evaluate --json` has the counts.
 #[test]

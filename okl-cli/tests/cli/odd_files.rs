@@ -204,6 +204,7 @@ fn outliers_under_the_squared_loss_are_said_with_a_loss_that_helps() {
     let warnings = |data: &str, more: &[&str]| json(&[&["learn", data, "--target", "y"], more].concat())["warnings"].to_string();
     let said = warnings(&table(30), &[]);
     assert!(said.contains("robust standard deviations away from the median of y") && said.contains("--loss huber:"), "{said}");
+    assert!(said.contains("These figures leave out the rows with far targets. The rows of a sample are no neighbours"), "{said}");
     let loss = said.split("--loss ").nth(1).unwrap().split(' ').next().unwrap();
     // The median of the residuals is that of the ordinary rows.
     let middle = |more: &[&str]| {

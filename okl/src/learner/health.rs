@@ -526,15 +526,15 @@ const NARROW: f64 = 2e-3;
 const FEWEST_BLURRED: u64 = 5;
 const BLURRED_SHARE: f64 = 0.01;
 
-/// The names of the other columns, for a finding that names the worst column.
+/// The names of the other columns, for a finding with the figures of the worst column.
 pub(super) fn others(names: impl ExactSizeIterator<Item = String>) -> String {
     let more = names.len().saturating_sub(MOST_NAMES);
     let names: Vec<String> = names.take(MOST_NAMES).collect();
     let columns = if names.len() + more == 1 { "column" } else { "columns" };
     match more {
         _ if names.is_empty() => String::new(),
-        0 => format!(" (likewise {columns} {})", names.join(", ")),
-        more => format!(" (likewise {columns} {} and {more} more)", names.join(", ")),
+        0 => format!(" (also {columns} {}, with other figures)", names.join(", ")),
+        more => format!(" (also {columns} {} and {more} more, with other figures)", names.join(", ")),
     }
 }
 

@@ -25,6 +25,8 @@ const POOR: f64 = 0.3;
 const ENOUGH: u64 = 256;
 /// Several targets that are larger than this are rare among those with mean 0 and deviation 1.
 const FAR_FROM_ZERO: f64 = 4.0;
+/// Targets with deviation 1 have at most about this mean distance from their mean, and tails can be far: a few large targets are no other unit then.
+const UNIT: f64 = 1.25;
 /// A tube is wider than targets vary if their spread is below this part of it.
 const TUBE: f64 = 0.25;
 /// The setting that is advised. Median and quartiles, as single large targets change mean and standard deviation.
@@ -94,8 +96,8 @@ impl LargeTargets {
             && recent.spread * factor < TUBE * epsilon
         {
             return Some(format!(
-                "the last {} targets are {} from their mean on average, and the loss ignores errors up to epsilon = {}{}: nothing is learned from \
-                 them; set a smaller epsilon",
+                "the last {} targets are {} on average from the mean of up to 999 targets before them, and the loss ignores errors up to epsilon = {}{}: \
+                 smaller differences are not learned; set a smaller epsilon",
                 grouped(recent.rows),
                 shown(recent.spread),
                 shown(epsilon),
@@ -121,10 +123,12 @@ impl LargeTargets {
             ));
         }
         let recent = recent.filter(|recent| recent.error > loss.poor * recent.spread)?;
-        let far = if loss.adapts { usual > FAR_FROM_ZERO } else { recent.spread > loss.far };
+        let in_unit = recent.level <= 1.0 && recent.spread <= UNIT;
+        let far = if loss.adapts { usual > FAR_FROM_ZERO && !in_unit } else { recent.spread > loss.far };
         far.then(|| {
             format!(
-                "{steps} {}the last {} targets are {} from their mean on average, and their mean error is {}: {} target_scale {SCALE}",
+                "{steps} {}the last {} targets are {} on average from the mean of up to 999 targets before them, and their mean error is {}: {} target_scale \
+                 {SCALE}",
                 match loss.adapts {
                     true => format!("a mean near 0 and a standard deviation near 1; there are targets of {} and more; ", shown(usual)),
                     false => "a standard deviation near 1; ".into(),

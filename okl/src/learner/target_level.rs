@@ -64,13 +64,18 @@ impl Moments {
     }
 }
 
-/// The number of the last examples, their mean error, the mean distance of their targets from their mean (0 where it is not kept), and the range of all
-/// targets.
+/// The last examples: one complete window and the current one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recent {
     pub rows: u64,
+    /// Their mean error.
     pub error: f64,
+    /// The mean distance of a target from the mean of those before it in its window. A level that moves counts within a window only. 0 if it is not
+    /// kept.
     pub spread: f64,
+    /// The size of the mean of their targets; of several outputs the largest one. 0 if it is not kept.
+    pub level: f64,
+    /// The range of all targets.
     pub range: f64,
 }
 
@@ -104,14 +109,26 @@ impl TargetLevel {
         let rows = self.rows[0] + self.rows[1];
         let error = self.sums[0] / rows as f64 + self.sums[1] / rows as f64;
         let spread = self.moments.as_ref().map_or(0.0, |[last, now]| (last.distances + now.distances) / rows as f64);
-        (rows >= FEWEST).then_some(Recent { rows, error, spread, range: self.largest - self.least })
+        (rows >= FEWEST).then_some(Recent { rows, error, spread, level: self.level(), range: self.largest - self.least })
     }
 
-    /// A sentence, if there is no offset and the mean error of the last examples is above the range of all targets.
+    /// See [`Recent::level`].
+    fn level(&self) -> f64 {
+        let Some([last, now]) = &self.moments else { return 0.0 };
+        let rows = [self.rows[0], self.rows[1]].map(|rows| rows as f64);
+        let share = rows.map(|of| of / (rows[0] + rows[1]));
+        let total = |moments: &Moments, at: usize, of: usize| {
+            if rows[of] == 0.0 { 0.0 } else { share[of] * (moments.first[at] + moments.sums[at] / rows[of]) }
+        };
+        (0..now.first.len()).map(|at| (total(last, at, 0) + total(now, at, 1)).abs()).fold(0.0, f64::max)
+    }
+
+    /// A sentence, if there is no offset, all targets lie on one side of 0, and the mean error of the last examples is above the range of all targets.
     pub fn finding(&self, config: &Config) -> Option<String> {
         let Recent { rows, error, range, .. } = self.recent()?;
         let outputs = self.moments.as_ref().map_or(1, |[_, now]| now.first.len());
-        (!config.offset && outputs == 1 && error > range).then(|| {
+        let aside = self.least > 0.0 || self.largest < 0.0;
+        (!config.offset && outputs == 1 && aside && error > range).then(|| {
             format!(
                 "the mean error of the last {} rows is {}, but all targets lie between {} and {}, so a constant is better: without an offset, f has \
                  to rise from 0 to the targets wherever rows come; set offset to true, or subtract the mean of the targets",
@@ -167,6 +184,17 @@ mod tests {
         }
     }
 
+    /// Where 0 is among the targets, a missing offset is not the reason for errors above their range.
+    #[test]
+    fn targets_around_0_need_no_offset() {
+        let config = Config::from_toml("loss = 'squared'").unwrap();
+        for (shift, expected) in [(0.0, false), (10.0, true), (-10.0, true)] {
+            let mut level = TargetLevel::default();
+            (0..500u32).for_each(|i| level.add(&[f64::from(i % 3) - 1.0 + shift], 50.0, false));
+            assert_eq!(level.finding(&config).is_some(), expected, "{shift}");
+        }
+    }
+
     #[test]
     fn the_spread_is_that_of_the_last_windows() {
         let mut level = TargetLevel::default();
@@ -180,6 +208,8 @@ mod tests {
         let by_hand = (of(&targets[1000..2000]) + of(&targets[2000..])) / 1300.0;
         let found = level.recent().unwrap();
         assert!((found.spread - by_hand).abs() < 1e-9 * by_hand && found.rows == 1300, "{found:?} {by_hand}");
+        let level = targets[1000..].iter().sum::<f64>() / 1300.0;
+        assert!((found.level - level).abs() < 1e-9 * level, "{found:?} {level}");
         // That of the distances from the mean of all is nearly the same.
         let last = &targets[1000..];
         let mean = last.iter().sum::<f64>() / 1300.0;

@@ -203,7 +203,7 @@ fn an_outlier_that_sets_the_units_of_a_linear_kernel_is_said() {
     };
     let learner = learned(1e6, 1200);
     let said = learner.health().findings(|column| format!("x{column}"));
-    assert!(said.len() == 1 && said[0].contains("% of the column's unit at most (likewise column x"), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("% of the column's unit at most (also column x"), "{said:?}");
     assert!(said[0].contains("look for an outlier among them"), "{said:?}");
     assert_eq!(learned(1e6, 7).health(), learner.health());
     assert_eq!(Learner::from_bytes(&learner.to_bytes()).unwrap().health(), learner.health());

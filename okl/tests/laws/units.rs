@@ -333,7 +333,9 @@ fn a_clipped_column_of_two_values_is_no_finding() {
     let many = learned(&|i, u| if i == 40 { 1.0 } else { 1.0 + u }, 2500);
     let said = found(&many);
     assert!(
-        said.len() == 1 && said[0].contains("column c1: 10 % of the last") && said[0].contains("(likewise column c2)"),
+        said.len() == 1
+            && said[0].contains("column c1: 10 % of the last")
+            && said[0].contains("(also column c2, with other figures)"),
         "{said:?}"
     );
     assert!(!said[0].contains("constant"), "{said:?}");
