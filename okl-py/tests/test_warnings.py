@@ -298,7 +298,7 @@ def test_an_estimator_that_leaves_targets_as_they_are_says_so_where_they_are_lar
 
 
 def test_a_tube_that_is_wider_than_the_targets_vary_is_reported() -> None:
-    """Said where nothing is learned, and not where most is."""
+    """Said where little is learned, and not where most is."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 3))
     f = np.sin(X[:, 0]) + X[:, 1] * X[:, 2]
@@ -308,7 +308,7 @@ def test_a_tube_that_is_wider_than_the_targets_vary_is_reported() -> None:
         residuals = (model.learn(X, y) - y)[1000:]
         return float(1 - residuals.var() / y[1000:].var())
 
-    said = "the loss ignores errors up to epsilon = 0.1: nothing is learned from them; set a smaller epsilon"
+    said = "the loss ignores errors up to epsilon = 0.1: smaller differences are not learned; set a smaller epsilon"
     with pytest.warns(okl.HealthWarning, match=said):
         assert explained(okl.Learner(loss="epsilon", offset=True), 0.02 * f) < 0.2
     with warnings.catch_warnings():
