@@ -6,10 +6,10 @@ use okl::config::nearest;
 use super::Options;
 use crate::metrics::count;
 
-/// A shorter name is similar to every other short one.
+/// The nearest name is suggested for names of at least this many bytes. Shorter names are all similar.
 const LONG: usize = 3;
 
-/// Which option has a name.
+/// The option that gave a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     Ignored,
@@ -67,7 +67,7 @@ impl Asked {
         self.names.is_empty()
     }
 
-    /// What a name names.
+    /// The word for a cell in messages.
     pub fn what(&self) -> &'static str {
         if self.are_keys { "key" } else { "feature" }
     }

@@ -125,6 +125,11 @@ struct Mark {
     rows: u64,
 }
 
+/// Whether a key is that of an object, or inside it: `a` and `a.b` are parts of `a`.
+fn is_part(key: &[u8], whole: &str) -> bool {
+    key.strip_prefix(whole.as_bytes()).is_some_and(|rest| rest.is_empty() || rest[0] == b'.')
+}
+
 impl Columns {
     /// From the schema of a model, or from the options alone.
     pub fn new(options: &Options, shape: Shape) -> Self {
@@ -331,8 +336,7 @@ impl Columns {
         self.wrong = if self.wrong < 2 * WRONG { self.wrong + 1 } else { WRONG };
         let found = self.index.get(name).copied().unwrap_or_else(|| {
             let chosen = &self.schema.chosen;
-            let inside = |n: &String| name.strip_prefix(n.as_bytes()).is_some_and(|rest| rest.is_empty() || rest[0] == b'.');
-            let wanted = self.schema.open && (chosen.is_empty() || chosen.iter().any(inside));
+            let wanted = self.schema.open && (chosen.is_empty() || chosen.iter().any(|whole| is_part(name, whole)));
             let required = !self.schema.sparse && !self.started();
             if !wanted && self.keeps.iter().any(|keep| keep.as_bytes() == name) {
                 return self.add(name, Role::Ignored, false);
@@ -399,7 +403,7 @@ impl Columns {
         }
     }
 
-    /// Says which names in the options no row of the first `rows` has had; called once.
+    /// Adds a sentence to `said` for each name in the options that none of the first `rows` rows has. Called once.
     ///
     /// # Errors
     /// If no row has a feature that `--features` names.
@@ -416,10 +420,7 @@ impl Columns {
             Features::Hashed(_) => "the names of features are not kept (--hash-bits)".into(),
             Features::Named(_) => format!("the {}s are {}", asked.what(), listed(names.clone())),
         };
-        let chosen = |name: &str| {
-            let inside = |of: &str| of.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-            self.list.iter().skip(1).any(|column| inside(&column.name))
-        };
+        let chosen = |name: &str| self.list.iter().skip(1).any(|column| is_part(column.name.as_bytes(), name));
         self.said.extend(asked.sentences(rows, (&names, &there), chosen)?);
         Ok(())
     }

@@ -20,8 +20,8 @@ pub(super) fn listed(names: Vec<String>) -> String {
     }
 }
 
-/// A name as it is typed after a flag, in the shell: in quotes, if it has more than letters, digits and a few signs. A list of names would be cut at its
-/// commas, so such a name is in two pairs of quotes.
+/// A name as it is typed after a flag in the shell. A name with spaces or special characters is in single quotes. A name with a comma is in double
+/// quotes within single quotes, because flags cut lists of names at commas.
 pub(super) fn typed(name: &str) -> Cow<'_, str> {
     match name {
         _ if name.contains(',') => format!("'\"{name}\"'").into(),
